@@ -1,0 +1,1 @@
+"""The wires (pure: bytes and headers in and out) and the hosts that carry them."""

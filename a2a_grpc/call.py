@@ -1,0 +1,83 @@
+"""What is known of one call besides its message, and the shape of an interceptor.
+
+Laws: a `Call` is made once, at the door, by the binding that took the call; below the door it is the only carrier of
+caller, tenant, version, extensions and metadata. It knows no wire object and does no I/O.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from google.protobuf.message import Message
+
+JSONRPC: Final = "JSONRPC"
+GRPC: Final = "GRPC"
+REST: Final = "HTTP+JSON"
+V1: Final = "1.0"
+V03: Final = "0.3"
+VERSIONS: Final = (V1, V03)
+"""Protocol versions that the package can speak, newest first (VER-07)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks.
+
+    subject: a stable identity, made by the authenticator, never taken from a payload (AUTH-06); "" is anonymous.
+    authenticated: whether a credential proved it; default False.
+    scopes: granted scopes; default none.
+    claims: whatever else the authenticator learnt; default empty.
+    """
+
+    subject: str = ""
+    authenticated: bool = False
+    scopes: frozenset[str] = frozenset()
+    claims: Mapping[str, Any] = field(default_factory=dict)
+
+
+ANONYMOUS: Final = Caller()
+
+
+@dataclass(slots=True)
+class Call:
+    """One call as the layers below the door see it.
+
+    operation: v1.0 method name, the same on every wire and version.
+    binding: `JSONRPC`, `GRPC` or `REST`; version: "1.0" or "0.3", which fixes shapes and closing rules (VER-06).
+    tenant: the addressed tenant, "" for none (TENANT-03, TENANT-04).
+    metadata: request headers or gRPC metadata, keys in lower case, repeated ones joined by ", ".
+    caller: who asks; an interceptor may replace it.
+    extensions: requested extension URIs, in order, without doubles (EXT-02); activated: those in force (EXT-05).
+    deadline: `time.monotonic()` value after which nobody waits, or None.
+    resume: event number after which a stream is to start, from `Last-Event-ID`, or None.
+    position: number of the event that a streaming method yielded last; the binding prints it as the SSE id.
+    request_metadata: v0.3 request metadata without a place in v1.0 (L-14); empty in v1.0.
+    attributes: room for interceptors to pass something on; empty by default.
+    """
+
+    operation: str
+    binding: str = GRPC
+    version: str = V1
+    tenant: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    caller: Caller = ANONYMOUS
+    extensions: tuple[str, ...] = ()
+    activated: tuple[str, ...] = ()
+    deadline: float | None = None
+    resume: int | None = None
+    position: int = 0
+    request_metadata: Mapping[str, Any] = field(default_factory=dict)
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+
+Interceptor = Callable[[Call, Message], AbstractAsyncContextManager[None]]
+"""Something that surrounds a call: given the call and the v1.0 request message, an async context manager that is
+entered before the service method and left after its answer (for streams: after the last event). It may change the
+call, raise an A2AError to refuse it, or see the error that ended it. Composed once, when the server is made."""
+
+
+def extension_uris(*lines: str) -> tuple[str, ...]:
+    """The extension URIs of some header lines: split at commas, trimmed, first mention kept (EXT-02, BL-33)."""
+    found = (uri.strip() for line in lines for uri in line.split(","))
+    return tuple(dict.fromkeys(uri for uri in found if uri))

@@ -1,0 +1,1 @@
+"""The task engine: an event log with one number per task, and the turns that write it."""

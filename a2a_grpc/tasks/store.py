@@ -1,0 +1,296 @@
+"""What a store is: the one transaction of a task, and the reads around it.
+
+Laws: every name a store needs lives here; a store decides nothing about tasks, it keeps what it is given and refuses
+what is out of date. Every read and write carries a Scope, so nothing can forget to ask whose task it is (AUTH-04,
+TENANT-05). One number rules a task: the sequence of its events. It is the position of a reader, the SSE id, the
+version for compare-and-set, and the cursor of push delivery. Times are whole milliseconds since 1970, UTC (JSON-11).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from a2a_stubs import v1
+
+
+class Scope(NamedTuple):
+    """Whose data: the agent's name in this server, the tenant ("" for none), the owner (the caller's subject)."""
+
+    agent: str
+    tenant: str
+    owner: str
+
+
+class Event(NamedTuple):
+    """One entry of a task's log. The payload must not be changed by anyone once it is committed.
+
+    `task` opens the log, `status_update` and `artifact_update` follow; a `message` is what the user said in a later
+    turn: it goes into the history and is never delivered to readers (I-08).
+    """
+
+    sequence: int
+    payload: v1.StreamResponse
+
+
+@dataclass(slots=True)
+class TaskRow:
+    """A task as stored.
+
+    state, status_ms: the current status for filters and order (LIST-02).
+    sequence: number of the last event. folded: number up to which `head` and `artifacts` speak; lower only while a
+    turn runs, then the reader folds the events after it.
+    head: serialised Task without artifacts; artifacts: serialised Task with nothing but artifacts. Their
+    concatenation parses as the whole Task.
+    author_state: the JSON object that the agent's author keeps between turns, b"" for none.
+    holder, token, lease_until_ms: the lease of the running turn; holder "" when no turn runs. The token only grows.
+    attempt: how often the current turn was started. cancel: serialised CancelTaskRequest that waits for the owner.
+    """
+
+    scope: Scope
+    task_id: str
+    context_id: str
+    state: int
+    status_ms: int
+    created_ms: int
+    sequence: int = 0
+    folded: int = 0
+    head: bytes = b""
+    artifacts: bytes = b""
+    author_state: bytes = b""
+    holder: str = ""
+    token: int = 0
+    lease_until_ms: int = 0
+    attempt: int = 1
+    cancel: bytes | None = None
+
+
+class Snapshot(NamedTuple):
+    """The status and, at the end of a turn, the folded task. `head` None leaves the stored snapshot as it is."""
+
+    state: int
+    status_ms: int
+    head: bytes | None = None
+    artifacts: bytes | None = None
+    folded: int = 0
+
+
+class LeaseTaken(NamedTuple):
+    """Take the lease: who holds it from now on, until when, and the attempt number of the turn."""
+
+    holder: str
+    until_ms: int
+    attempt: int = 1
+
+
+class Dedupe(NamedTuple):
+    """What makes a repeated send recognisable: same scope and messageId; `digest` tells whether the content is the
+    same. `task_id` or `reply` (a serialised Message) is the first outcome (OP-SEND-14, BL-51)."""
+
+    message_id: str
+    digest: bytes
+    expires_ms: int
+    task_id: str = ""
+    reply: bytes = b""
+
+
+class PushConfig(NamedTuple):
+    """A stored push notification config: the v1.0 message (serialised TaskPushNotificationConfig, task id and id set),
+    the protocol version it was made with (PUSH-29), and what v1.0 cannot say of a v0.3 config (L-04), as JSON."""
+
+    task_id: str
+    config_id: str
+    config: bytes
+    version: str
+    extra: bytes = b""
+
+
+class Delivery(NamedTuple):
+    """A config that has something to send: follow the task's log after `cursor` up to `due` (PUSH-14, PUSH-18)."""
+
+    scope: Scope
+    config: PushConfig
+    cursor: int
+    due: int
+    attempts: int
+
+
+@dataclass(slots=True)
+class Change:
+    """One transaction on one task: all of it happens, or nothing.
+
+    expected: sequence of the last event the writer knows; 0 makes the task, which then needs `context_id`.
+    token: fencing token of the writing turn; None for a writer without a lease (cancel, recovery, claim).
+    events: new events, numbered expected + 1 onwards. snapshot: only when the status changes.
+    take: take the lease; granted only if nobody holds one that is alive (`now_ms` < until). The token grows by one.
+    over: with `take` or on its own, also break a living lease (recovery, cancel): the token grows by one.
+    release: give the lease up (holder becomes "").
+    notify: number of the newest event that push configs are to hear of; 0 for none. The store moves `due` of every
+    config of the task to it.
+    cancel: None leaves a waiting cancel request alone, b"" clears it, anything else stores it.
+    """
+
+    scope: Scope
+    task_id: str
+    expected: int
+    now_ms: int
+    context_id: str = ""
+    token: int | None = None
+    events: Sequence[Event] = ()
+    snapshot: Snapshot | None = None
+    author_state: bytes | None = None
+    take: LeaseTaken | None = None
+    over: bool = False
+    release: bool = False
+    notify: int = 0
+    cancel: bytes | None = None
+    dedupe: Dedupe | None = None
+    push_configs: Sequence[PushConfig] = ()
+    memory: Mapping[str, bytes | None] = field(default_factory=dict)
+
+
+class TaskQuery(NamedTuple):
+    """A page of tasks: newest status first, ties by descending task id (LIST-02, LIST-03).
+
+    context_id "" and state 0 do not filter; since_ms keeps statuses at or after it (LIST-13); before is the
+    (status_ms, task_id) of the last task seen; limit is at most 100.
+    """
+
+    context_id: str = ""
+    state: int = 0
+    since_ms: int = 0
+    before: tuple[int, str] | None = None
+    limit: int = 50
+
+
+class TaskPage(NamedTuple):
+    """Rows of a page, how many tasks match without paging, and whether more rows follow."""
+
+    rows: list[TaskRow]
+    total: int
+    more: bool
+
+
+class Renewal(NamedTuple):
+    """What the renewal of leases found: tasks whose lease is lost, and cancel requests that wait, by task id."""
+
+    lost: frozenset[str]
+    cancels: Mapping[str, bytes]
+
+
+class Retention(NamedTuple):
+    """What is kept: terminal tasks up to an age and a count per scope; unfinished tasks without a living lease up to
+    `stuck_ms` after their last status; dedupe rows until they expire; contexts up to `terminal_ms` after their last
+    use. At most `batch` tasks go in one call (BL-44, SEC-08)."""
+
+    now_ms: int
+    terminal_ms: int
+    stuck_ms: int
+    count: int
+    batch: int = 500
+
+
+class StoreError(Exception):
+    """Root of what a store may refuse; anything else that escapes a store is a fault of the store."""
+
+
+class Conflict(StoreError):
+    """The task has moved on: its sequence is not the expected one, or its lease is held and alive."""
+
+
+class LeaseLost(StoreError):
+    """The writer's fencing token is no longer the task's."""
+
+
+class Duplicate(StoreError):
+    """The dedupe row exists already; `dedupe` is the stored one."""
+
+    def __init__(self, dedupe: Dedupe) -> None:
+        super().__init__(dedupe.message_id)
+        self.dedupe = dedupe
+
+
+class StoreBusy(StoreError):
+    """Another process serves from this store and it cannot be shared; the text says which and what to do."""
+
+
+class Store(Protocol):
+    """Keeps tasks, their events and everything beside them. Methods may be called concurrently.
+
+    exclusive: True when only one process can serve from it: then every lease of another holder is dead.
+    """
+
+    exclusive: bool
+
+    async def open(self) -> None:
+        """Make ready; raises StoreBusy when the store is taken, StoreError when its schema is newer than this code."""
+
+    async def close(self) -> None:
+        """Finish what was accepted and let go."""
+
+    async def commit(self, change: Change) -> int:
+        """Apply a change and answer with the task's token once it is durable.
+
+        Raises Conflict (wrong `expected`, task missing or not in scope, lease alive), LeaseLost (wrong token),
+        Duplicate (dedupe row there). Then nothing is written. Concurrent commits may share one disk write.
+        """
+
+    async def task(self, scope: Scope, task_id: str) -> TaskRow | None:
+        """The task, or None if there is none in this scope."""
+
+    async def events(self, scope: Scope, task_id: str, after: int, limit: int) -> list[Event]:
+        """Up to `limit` events with numbers above `after`, in order; empty if the task is not in scope."""
+
+    async def tasks(self, scope: Scope, query: TaskQuery) -> TaskPage:
+        """A page of the scope's tasks, without one page repeating or skipping a task of another."""
+
+    async def renew(self, holder: str, until_ms: int, tokens: Mapping[str, int]) -> Renewal:
+        """Lengthen the holder's leases, given as task id -> token."""
+
+    async def lost(self, holder: str, now_ms: int, limit: int) -> list[TaskRow]:
+        """Tasks in a turn whose lease ran out; in an exclusive store every lease that is not the holder's."""
+
+    async def request_cancel(self, scope: Scope, task_id: str, request: bytes) -> TaskRow | None:
+        """Leave a cancel request for the owner of the running turn; answers the task, or None if not in scope."""
+
+    async def seen(self, scope: Scope, message_id: str, now_ms: int) -> Dedupe | None:
+        """The first outcome of a messageId in this scope, if it has not expired."""
+
+    async def remember_reply(
+        self,
+        scope: Scope,
+        context_id: str,
+        messages: Sequence[bytes],
+        memory: Mapping[str, bytes | None],
+        dedupe: Dedupe | None,
+        now_ms: int,
+    ) -> None:
+        """Keep a turn that ended in a direct Message: the serialised messages of both sides for the conversation,
+        memory writes and the dedupe row. Raises Duplicate."""
+
+    async def messages(self, scope: Scope, context_id: str, limit: int) -> list[bytes]:
+        """The last `limit` serialised messages of direct exchanges in a context, oldest first."""
+
+    async def memory(self, scope: Scope, context_id: str) -> dict[str, bytes]:
+        """The key-value memory of a context: JSON values by key."""
+
+    async def put_push_config(self, scope: Scope, config: PushConfig) -> bool:
+        """Create or replace (PUSH-30); False if the task is not in scope. Its cursor starts at the task's sequence."""
+
+    async def push_configs(self, scope: Scope, task_id: str, after: str, limit: int) -> list[PushConfig] | None:
+        """Configs of a task with ids above `after`, ordered by id; None if the task is not in scope."""
+
+    async def push_config(self, scope: Scope, task_id: str, config_id: str) -> PushConfig | None:
+        """One config, or None."""
+
+    async def delete_push_config(self, scope: Scope, task_id: str, config_id: str) -> bool:
+        """Remove for good (PUSH-06, PUSH-07); False if the task is not in scope, True also if there was no config."""
+
+    async def due(self, holder: str, now_ms: int, until_ms: int, limit: int) -> list[Delivery]:
+        """Claim configs that have something to send and whose time has come, until `until_ms`."""
+
+    async def delivered(self, delivery: Delivery, cursor: int, attempts: int, next_ms: int) -> None:
+        """Report on a claimed delivery: events up to `cursor` are done with; `attempts` failures so far, the next
+        attempt not before `next_ms` (0 with attempts 0: go on at once)."""
+
+    async def trim(self, retention: Retention) -> list[str]:
+        """Delete what retention no longer keeps, with everything beside it; answers the ids of the deleted tasks."""
