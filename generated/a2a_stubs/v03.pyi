@@ -1,0 +1,1104 @@
+"""Package a2a.v1. Made by proto/generate.py; do not edit."""
+
+import builtins as _b
+import collections.abc as _abc
+import typing as _t
+
+from google.protobuf import descriptor as _descriptor, message as _message
+from google.protobuf.internal import containers as _containers, enum_type_wrapper as _enums
+from google.protobuf.internal import well_known_types as _well_known
+
+from a2a_stubs import google as _google, v03 as _v03
+
+DESCRIPTOR: _descriptor.FileDescriptor
+REQUIRED: dict[str, tuple[str, ...]]
+
+class _TaskState:
+    ValueType = _t.NewType("ValueType", _b.int)
+
+class _TaskStateWrapper(_enums._EnumTypeWrapper[_TaskState.ValueType], _b.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    TASK_STATE_UNSPECIFIED: _TaskState.ValueType
+    TASK_STATE_SUBMITTED: _TaskState.ValueType
+    TASK_STATE_WORKING: _TaskState.ValueType
+    TASK_STATE_COMPLETED: _TaskState.ValueType
+    TASK_STATE_FAILED: _TaskState.ValueType
+    TASK_STATE_CANCELLED: _TaskState.ValueType
+    TASK_STATE_INPUT_REQUIRED: _TaskState.ValueType
+    TASK_STATE_REJECTED: _TaskState.ValueType
+    TASK_STATE_AUTH_REQUIRED: _TaskState.ValueType
+
+class TaskState(_TaskState, metaclass=_TaskStateWrapper):
+    ...
+
+TASK_STATE_UNSPECIFIED: TaskState.ValueType
+TASK_STATE_SUBMITTED: TaskState.ValueType
+TASK_STATE_WORKING: TaskState.ValueType
+TASK_STATE_COMPLETED: TaskState.ValueType
+TASK_STATE_FAILED: TaskState.ValueType
+TASK_STATE_CANCELLED: TaskState.ValueType
+TASK_STATE_INPUT_REQUIRED: TaskState.ValueType
+TASK_STATE_REJECTED: TaskState.ValueType
+TASK_STATE_AUTH_REQUIRED: TaskState.ValueType
+
+class _Role:
+    ValueType = _t.NewType("ValueType", _b.int)
+
+class _RoleWrapper(_enums._EnumTypeWrapper[_Role.ValueType], _b.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    ROLE_UNSPECIFIED: _Role.ValueType
+    ROLE_USER: _Role.ValueType
+    ROLE_AGENT: _Role.ValueType
+
+class Role(_Role, metaclass=_RoleWrapper):
+    ...
+
+ROLE_UNSPECIFIED: Role.ValueType
+ROLE_USER: Role.ValueType
+ROLE_AGENT: Role.ValueType
+
+class SendMessageConfiguration(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    ACCEPTED_OUTPUT_MODES_FIELD_NUMBER: _t.Final = 1
+    PUSH_NOTIFICATION_FIELD_NUMBER: _t.Final = 2
+    HISTORY_LENGTH_FIELD_NUMBER: _t.Final = 3
+    BLOCKING_FIELD_NUMBER: _t.Final = 4
+    @_b.property
+    def accepted_output_modes(self) -> _containers.RepeatedScalarFieldContainer[_b.str]:
+        ...
+    @_b.property
+    def push_notification(self) -> _v03.PushNotificationConfig:
+        ...
+    history_length: _b.int
+    blocking: _b.bool
+    def __init__(
+        self,
+        *,
+        accepted_output_modes: _abc.Iterable[_b.str] | None = ...,
+        push_notification: _v03.PushNotificationConfig | None = ...,
+        history_length: _b.int | None = ...,
+        blocking: _b.bool | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Literal["push_notification"]) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["accepted_output_modes", "push_notification", "history_length", "blocking"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class Task(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    ID_FIELD_NUMBER: _t.Final = 1
+    CONTEXT_ID_FIELD_NUMBER: _t.Final = 2
+    STATUS_FIELD_NUMBER: _t.Final = 3
+    ARTIFACTS_FIELD_NUMBER: _t.Final = 4
+    HISTORY_FIELD_NUMBER: _t.Final = 5
+    METADATA_FIELD_NUMBER: _t.Final = 6
+    id: _b.str
+    context_id: _b.str
+    @_b.property
+    def status(self) -> _v03.TaskStatus:
+        ...
+    @_b.property
+    def artifacts(self) -> _containers.RepeatedCompositeFieldContainer[_v03.Artifact]:
+        ...
+    @_b.property
+    def history(self) -> _containers.RepeatedCompositeFieldContainer[_v03.Message]:
+        ...
+    @_b.property
+    def metadata(self) -> _google.Struct:
+        ...
+    def __init__(
+        self,
+        *,
+        id: _b.str | None = ...,
+        context_id: _b.str | None = ...,
+        status: _v03.TaskStatus | None = ...,
+        artifacts: _abc.Iterable[_v03.Artifact] | None = ...,
+        history: _abc.Iterable[_v03.Message] | None = ...,
+        metadata: _google.Struct | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Literal["status", "metadata"]) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["id", "context_id", "status", "artifacts", "history", "metadata"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class TaskStatus(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    STATE_FIELD_NUMBER: _t.Final = 1
+    UPDATE_FIELD_NUMBER: _t.Final = 2
+    TIMESTAMP_FIELD_NUMBER: _t.Final = 3
+    state: _v03.TaskState.ValueType
+    @_b.property
+    def update(self) -> _v03.Message:
+        ...
+    @_b.property
+    def timestamp(self) -> _google.Timestamp:
+        ...
+    def __init__(
+        self,
+        *,
+        state: _v03.TaskState.ValueType | _b.str | None = ...,
+        update: _v03.Message | None = ...,
+        timestamp: _google.Timestamp | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Literal["update", "timestamp"]) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["state", "update", "timestamp"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class Part(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    TEXT_FIELD_NUMBER: _t.Final = 1
+    FILE_FIELD_NUMBER: _t.Final = 2
+    DATA_FIELD_NUMBER: _t.Final = 3
+    METADATA_FIELD_NUMBER: _t.Final = 4
+    text: _b.str
+    @_b.property
+    def file(self) -> _v03.FilePart:
+        ...
+    @_b.property
+    def data(self) -> _v03.DataPart:
+        ...
+    @_b.property
+    def metadata(self) -> _google.Struct:
+        ...
+    def __init__(
+        self,
+        *,
+        text: _b.str | None = ...,
+        file: _v03.FilePart | None = ...,
+        data: _v03.DataPart | None = ...,
+        metadata: _google.Struct | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Literal["text", "file", "data", "metadata", "part"]) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["text", "file", "data", "metadata", "part"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Literal["part"]) -> _t.Literal["text", "file", "data"] | None: ...
+
+class FilePart(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    FILE_WITH_URI_FIELD_NUMBER: _t.Final = 1
+    FILE_WITH_BYTES_FIELD_NUMBER: _t.Final = 2
+    MIME_TYPE_FIELD_NUMBER: _t.Final = 3
+    NAME_FIELD_NUMBER: _t.Final = 4
+    file_with_uri: _b.str
+    file_with_bytes: _b.bytes
+    mime_type: _b.str
+    name: _b.str
+    def __init__(
+        self,
+        *,
+        file_with_uri: _b.str | None = ...,
+        file_with_bytes: _b.bytes | None = ...,
+        mime_type: _b.str | None = ...,
+        name: _b.str | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Literal["file_with_uri", "file_with_bytes", "file"]) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["file_with_uri", "file_with_bytes", "mime_type", "name", "file"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Literal["file"]) -> _t.Literal["file_with_uri", "file_with_bytes"] | None: ...
+
+class DataPart(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    DATA_FIELD_NUMBER: _t.Final = 1
+    @_b.property
+    def data(self) -> _google.Struct:
+        ...
+    def __init__(
+        self,
+        *,
+        data: _google.Struct | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Literal["data"]) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["data"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class Message(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    MESSAGE_ID_FIELD_NUMBER: _t.Final = 1
+    CONTEXT_ID_FIELD_NUMBER: _t.Final = 2
+    TASK_ID_FIELD_NUMBER: _t.Final = 3
+    ROLE_FIELD_NUMBER: _t.Final = 4
+    CONTENT_FIELD_NUMBER: _t.Final = 5
+    METADATA_FIELD_NUMBER: _t.Final = 6
+    EXTENSIONS_FIELD_NUMBER: _t.Final = 7
+    message_id: _b.str
+    context_id: _b.str
+    task_id: _b.str
+    role: _v03.Role.ValueType
+    @_b.property
+    def content(self) -> _containers.RepeatedCompositeFieldContainer[_v03.Part]:
+        ...
+    @_b.property
+    def metadata(self) -> _google.Struct:
+        ...
+    @_b.property
+    def extensions(self) -> _containers.RepeatedScalarFieldContainer[_b.str]:
+        ...
+    def __init__(
+        self,
+        *,
+        message_id: _b.str | None = ...,
+        context_id: _b.str | None = ...,
+        task_id: _b.str | None = ...,
+        role: _v03.Role.ValueType | _b.str | None = ...,
+        content: _abc.Iterable[_v03.Part] | None = ...,
+        metadata: _google.Struct | None = ...,
+        extensions: _abc.Iterable[_b.str] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Literal["metadata"]) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["message_id", "context_id", "task_id", "role", "content", "metadata", "extensions"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class Artifact(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    ARTIFACT_ID_FIELD_NUMBER: _t.Final = 1
+    NAME_FIELD_NUMBER: _t.Final = 3
+    DESCRIPTION_FIELD_NUMBER: _t.Final = 4
+    PARTS_FIELD_NUMBER: _t.Final = 5
+    METADATA_FIELD_NUMBER: _t.Final = 6
+    EXTENSIONS_FIELD_NUMBER: _t.Final = 7
+    artifact_id: _b.str
+    name: _b.str
+    description: _b.str
+    @_b.property
+    def parts(self) -> _containers.RepeatedCompositeFieldContainer[_v03.Part]:
+        ...
+    @_b.property
+    def metadata(self) -> _google.Struct:
+        ...
+    @_b.property
+    def extensions(self) -> _containers.RepeatedScalarFieldContainer[_b.str]:
+        ...
+    def __init__(
+        self,
+        *,
+        artifact_id: _b.str | None = ...,
+        name: _b.str | None = ...,
+        description: _b.str | None = ...,
+        parts: _abc.Iterable[_v03.Part] | None = ...,
+        metadata: _google.Struct | None = ...,
+        extensions: _abc.Iterable[_b.str] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Literal["metadata"]) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["artifact_id", "name", "description", "parts", "metadata", "extensions"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class TaskStatusUpdateEvent(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    TASK_ID_FIELD_NUMBER: _t.Final = 1
+    CONTEXT_ID_FIELD_NUMBER: _t.Final = 2
+    STATUS_FIELD_NUMBER: _t.Final = 3
+    FINAL_FIELD_NUMBER: _t.Final = 4
+    METADATA_FIELD_NUMBER: _t.Final = 5
+    task_id: _b.str
+    context_id: _b.str
+    @_b.property
+    def status(self) -> _v03.TaskStatus:
+        ...
+    final: _b.bool
+    @_b.property
+    def metadata(self) -> _google.Struct:
+        ...
+    def __init__(
+        self,
+        *,
+        task_id: _b.str | None = ...,
+        context_id: _b.str | None = ...,
+        status: _v03.TaskStatus | None = ...,
+        final: _b.bool | None = ...,
+        metadata: _google.Struct | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Literal["status", "metadata"]) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["task_id", "context_id", "status", "final", "metadata"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class TaskArtifactUpdateEvent(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    TASK_ID_FIELD_NUMBER: _t.Final = 1
+    CONTEXT_ID_FIELD_NUMBER: _t.Final = 2
+    ARTIFACT_FIELD_NUMBER: _t.Final = 3
+    APPEND_FIELD_NUMBER: _t.Final = 4
+    LAST_CHUNK_FIELD_NUMBER: _t.Final = 5
+    METADATA_FIELD_NUMBER: _t.Final = 6
+    task_id: _b.str
+    context_id: _b.str
+    @_b.property
+    def artifact(self) -> _v03.Artifact:
+        ...
+    append: _b.bool
+    last_chunk: _b.bool
+    @_b.property
+    def metadata(self) -> _google.Struct:
+        ...
+    def __init__(
+        self,
+        *,
+        task_id: _b.str | None = ...,
+        context_id: _b.str | None = ...,
+        artifact: _v03.Artifact | None = ...,
+        append: _b.bool | None = ...,
+        last_chunk: _b.bool | None = ...,
+        metadata: _google.Struct | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Literal["artifact", "metadata"]) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["task_id", "context_id", "artifact", "append", "last_chunk", "metadata"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class PushNotificationConfig(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    ID_FIELD_NUMBER: _t.Final = 1
+    URL_FIELD_NUMBER: _t.Final = 2
+    TOKEN_FIELD_NUMBER: _t.Final = 3
+    AUTHENTICATION_FIELD_NUMBER: _t.Final = 4
+    id: _b.str
+    url: _b.str
+    token: _b.str
+    @_b.property
+    def authentication(self) -> _v03.AuthenticationInfo:
+        ...
+    def __init__(
+        self,
+        *,
+        id: _b.str | None = ...,
+        url: _b.str | None = ...,
+        token: _b.str | None = ...,
+        authentication: _v03.AuthenticationInfo | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Literal["authentication"]) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["id", "url", "token", "authentication"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class AuthenticationInfo(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    SCHEMES_FIELD_NUMBER: _t.Final = 1
+    CREDENTIALS_FIELD_NUMBER: _t.Final = 2
+    @_b.property
+    def schemes(self) -> _containers.RepeatedScalarFieldContainer[_b.str]:
+        ...
+    credentials: _b.str
+    def __init__(
+        self,
+        *,
+        schemes: _abc.Iterable[_b.str] | None = ...,
+        credentials: _b.str | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Never) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["schemes", "credentials"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class AgentInterface(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    URL_FIELD_NUMBER: _t.Final = 1
+    TRANSPORT_FIELD_NUMBER: _t.Final = 2
+    url: _b.str
+    transport: _b.str
+    def __init__(
+        self,
+        *,
+        url: _b.str | None = ...,
+        transport: _b.str | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Never) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["url", "transport"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class AgentCard(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    PROTOCOL_VERSION_FIELD_NUMBER: _t.Final = 16
+    NAME_FIELD_NUMBER: _t.Final = 1
+    DESCRIPTION_FIELD_NUMBER: _t.Final = 2
+    URL_FIELD_NUMBER: _t.Final = 3
+    PREFERRED_TRANSPORT_FIELD_NUMBER: _t.Final = 14
+    ADDITIONAL_INTERFACES_FIELD_NUMBER: _t.Final = 15
+    PROVIDER_FIELD_NUMBER: _t.Final = 4
+    VERSION_FIELD_NUMBER: _t.Final = 5
+    DOCUMENTATION_URL_FIELD_NUMBER: _t.Final = 6
+    CAPABILITIES_FIELD_NUMBER: _t.Final = 7
+    SECURITY_SCHEMES_FIELD_NUMBER: _t.Final = 8
+    SECURITY_FIELD_NUMBER: _t.Final = 9
+    DEFAULT_INPUT_MODES_FIELD_NUMBER: _t.Final = 10
+    DEFAULT_OUTPUT_MODES_FIELD_NUMBER: _t.Final = 11
+    SKILLS_FIELD_NUMBER: _t.Final = 12
+    SUPPORTS_AUTHENTICATED_EXTENDED_CARD_FIELD_NUMBER: _t.Final = 13
+    SIGNATURES_FIELD_NUMBER: _t.Final = 17
+    ICON_URL_FIELD_NUMBER: _t.Final = 18
+    protocol_version: _b.str
+    name: _b.str
+    description: _b.str
+    url: _b.str
+    preferred_transport: _b.str
+    @_b.property
+    def additional_interfaces(self) -> _containers.RepeatedCompositeFieldContainer[_v03.AgentInterface]:
+        ...
+    @_b.property
+    def provider(self) -> _v03.AgentProvider:
+        ...
+    version: _b.str
+    documentation_url: _b.str
+    @_b.property
+    def capabilities(self) -> _v03.AgentCapabilities:
+        ...
+    @_b.property
+    def security_schemes(self) -> _containers.MessageMap[_b.str, _v03.SecurityScheme]:
+        ...
+    @_b.property
+    def security(self) -> _containers.RepeatedCompositeFieldContainer[_v03.Security]:
+        ...
+    @_b.property
+    def default_input_modes(self) -> _containers.RepeatedScalarFieldContainer[_b.str]:
+        ...
+    @_b.property
+    def default_output_modes(self) -> _containers.RepeatedScalarFieldContainer[_b.str]:
+        ...
+    @_b.property
+    def skills(self) -> _containers.RepeatedCompositeFieldContainer[_v03.AgentSkill]:
+        ...
+    supports_authenticated_extended_card: _b.bool
+    @_b.property
+    def signatures(self) -> _containers.RepeatedCompositeFieldContainer[_v03.AgentCardSignature]:
+        ...
+    icon_url: _b.str
+    def __init__(
+        self,
+        *,
+        protocol_version: _b.str | None = ...,
+        name: _b.str | None = ...,
+        description: _b.str | None = ...,
+        url: _b.str | None = ...,
+        preferred_transport: _b.str | None = ...,
+        additional_interfaces: _abc.Iterable[_v03.AgentInterface] | None = ...,
+        provider: _v03.AgentProvider | None = ...,
+        version: _b.str | None = ...,
+        documentation_url: _b.str | None = ...,
+        capabilities: _v03.AgentCapabilities | None = ...,
+        security_schemes: _abc.Mapping[_b.str, _v03.SecurityScheme] | None = ...,
+        security: _abc.Iterable[_v03.Security] | None = ...,
+        default_input_modes: _abc.Iterable[_b.str] | None = ...,
+        default_output_modes: _abc.Iterable[_b.str] | None = ...,
+        skills: _abc.Iterable[_v03.AgentSkill] | None = ...,
+        supports_authenticated_extended_card: _b.bool | None = ...,
+        signatures: _abc.Iterable[_v03.AgentCardSignature] | None = ...,
+        icon_url: _b.str | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Literal["provider", "capabilities"]) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["protocol_version", "name", "description", "url", "preferred_transport", "additional_interfaces", "provider", "version", "documentation_url", "capabilities", "security_schemes", "security", "default_input_modes", "default_output_modes", "skills", "supports_authenticated_extended_card", "signatures", "icon_url"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class AgentProvider(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    URL_FIELD_NUMBER: _t.Final = 1
+    ORGANIZATION_FIELD_NUMBER: _t.Final = 2
+    url: _b.str
+    organization: _b.str
+    def __init__(
+        self,
+        *,
+        url: _b.str | None = ...,
+        organization: _b.str | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Never) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["url", "organization"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class AgentCapabilities(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    STREAMING_FIELD_NUMBER: _t.Final = 1
+    PUSH_NOTIFICATIONS_FIELD_NUMBER: _t.Final = 2
+    EXTENSIONS_FIELD_NUMBER: _t.Final = 3
+    streaming: _b.bool
+    push_notifications: _b.bool
+    @_b.property
+    def extensions(self) -> _containers.RepeatedCompositeFieldContainer[_v03.AgentExtension]:
+        ...
+    def __init__(
+        self,
+        *,
+        streaming: _b.bool | None = ...,
+        push_notifications: _b.bool | None = ...,
+        extensions: _abc.Iterable[_v03.AgentExtension] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Never) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["streaming", "push_notifications", "extensions"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class AgentExtension(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    URI_FIELD_NUMBER: _t.Final = 1
+    DESCRIPTION_FIELD_NUMBER: _t.Final = 2
+    REQUIRED_FIELD_NUMBER: _t.Final = 3
+    PARAMS_FIELD_NUMBER: _t.Final = 4
+    uri: _b.str
+    description: _b.str
+    required: _b.bool
+    @_b.property
+    def params(self) -> _google.Struct:
+        ...
+    def __init__(
+        self,
+        *,
+        uri: _b.str | None = ...,
+        description: _b.str | None = ...,
+        required: _b.bool | None = ...,
+        params: _google.Struct | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Literal["params"]) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["uri", "description", "required", "params"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class AgentSkill(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    ID_FIELD_NUMBER: _t.Final = 1
+    NAME_FIELD_NUMBER: _t.Final = 2
+    DESCRIPTION_FIELD_NUMBER: _t.Final = 3
+    TAGS_FIELD_NUMBER: _t.Final = 4
+    EXAMPLES_FIELD_NUMBER: _t.Final = 5
+    INPUT_MODES_FIELD_NUMBER: _t.Final = 6
+    OUTPUT_MODES_FIELD_NUMBER: _t.Final = 7
+    SECURITY_FIELD_NUMBER: _t.Final = 8
+    id: _b.str
+    name: _b.str
+    description: _b.str
+    @_b.property
+    def tags(self) -> _containers.RepeatedScalarFieldContainer[_b.str]:
+        ...
+    @_b.property
+    def examples(self) -> _containers.RepeatedScalarFieldContainer[_b.str]:
+        ...
+    @_b.property
+    def input_modes(self) -> _containers.RepeatedScalarFieldContainer[_b.str]:
+        ...
+    @_b.property
+    def output_modes(self) -> _containers.RepeatedScalarFieldContainer[_b.str]:
+        ...
+    @_b.property
+    def security(self) -> _containers.RepeatedCompositeFieldContainer[_v03.Security]:
+        ...
+    def __init__(
+        self,
+        *,
+        id: _b.str | None = ...,
+        name: _b.str | None = ...,
+        description: _b.str | None = ...,
+        tags: _abc.Iterable[_b.str] | None = ...,
+        examples: _abc.Iterable[_b.str] | None = ...,
+        input_modes: _abc.Iterable[_b.str] | None = ...,
+        output_modes: _abc.Iterable[_b.str] | None = ...,
+        security: _abc.Iterable[_v03.Security] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Never) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["id", "name", "description", "tags", "examples", "input_modes", "output_modes", "security"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class AgentCardSignature(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    PROTECTED_FIELD_NUMBER: _t.Final = 1
+    SIGNATURE_FIELD_NUMBER: _t.Final = 2
+    HEADER_FIELD_NUMBER: _t.Final = 3
+    protected: _b.str
+    signature: _b.str
+    @_b.property
+    def header(self) -> _google.Struct:
+        ...
+    def __init__(
+        self,
+        *,
+        protected: _b.str | None = ...,
+        signature: _b.str | None = ...,
+        header: _google.Struct | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Literal["header"]) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["protected", "signature", "header"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class TaskPushNotificationConfig(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    NAME_FIELD_NUMBER: _t.Final = 1
+    PUSH_NOTIFICATION_CONFIG_FIELD_NUMBER: _t.Final = 2
+    name: _b.str
+    @_b.property
+    def push_notification_config(self) -> _v03.PushNotificationConfig:
+        ...
+    def __init__(
+        self,
+        *,
+        name: _b.str | None = ...,
+        push_notification_config: _v03.PushNotificationConfig | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Literal["push_notification_config"]) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["name", "push_notification_config"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class StringList(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    LIST_FIELD_NUMBER: _t.Final = 1
+    @_b.property
+    def list(self) -> _containers.RepeatedScalarFieldContainer[_b.str]:
+        ...
+    def __init__(
+        self,
+        *,
+        list: _abc.Iterable[_b.str] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Never) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["list"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class Security(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    SCHEMES_FIELD_NUMBER: _t.Final = 1
+    @_b.property
+    def schemes(self) -> _containers.MessageMap[_b.str, _v03.StringList]:
+        ...
+    def __init__(
+        self,
+        *,
+        schemes: _abc.Mapping[_b.str, _v03.StringList] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Never) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["schemes"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class SecurityScheme(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    API_KEY_SECURITY_SCHEME_FIELD_NUMBER: _t.Final = 1
+    HTTP_AUTH_SECURITY_SCHEME_FIELD_NUMBER: _t.Final = 2
+    OAUTH2_SECURITY_SCHEME_FIELD_NUMBER: _t.Final = 3
+    OPEN_ID_CONNECT_SECURITY_SCHEME_FIELD_NUMBER: _t.Final = 4
+    MTLS_SECURITY_SCHEME_FIELD_NUMBER: _t.Final = 5
+    @_b.property
+    def api_key_security_scheme(self) -> _v03.APIKeySecurityScheme:
+        ...
+    @_b.property
+    def http_auth_security_scheme(self) -> _v03.HTTPAuthSecurityScheme:
+        ...
+    @_b.property
+    def oauth2_security_scheme(self) -> _v03.OAuth2SecurityScheme:
+        ...
+    @_b.property
+    def open_id_connect_security_scheme(self) -> _v03.OpenIdConnectSecurityScheme:
+        ...
+    @_b.property
+    def mtls_security_scheme(self) -> _v03.MutualTlsSecurityScheme:
+        ...
+    def __init__(
+        self,
+        *,
+        api_key_security_scheme: _v03.APIKeySecurityScheme | None = ...,
+        http_auth_security_scheme: _v03.HTTPAuthSecurityScheme | None = ...,
+        oauth2_security_scheme: _v03.OAuth2SecurityScheme | None = ...,
+        open_id_connect_security_scheme: _v03.OpenIdConnectSecurityScheme | None = ...,
+        mtls_security_scheme: _v03.MutualTlsSecurityScheme | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Literal["api_key_security_scheme", "http_auth_security_scheme", "oauth2_security_scheme", "open_id_connect_security_scheme", "mtls_security_scheme", "scheme"]) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["api_key_security_scheme", "http_auth_security_scheme", "oauth2_security_scheme", "open_id_connect_security_scheme", "mtls_security_scheme", "scheme"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Literal["scheme"]) -> _t.Literal["api_key_security_scheme", "http_auth_security_scheme", "oauth2_security_scheme", "open_id_connect_security_scheme", "mtls_security_scheme"] | None: ...
+
+class APIKeySecurityScheme(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    DESCRIPTION_FIELD_NUMBER: _t.Final = 1
+    LOCATION_FIELD_NUMBER: _t.Final = 2
+    NAME_FIELD_NUMBER: _t.Final = 3
+    description: _b.str
+    location: _b.str
+    name: _b.str
+    def __init__(
+        self,
+        *,
+        description: _b.str | None = ...,
+        location: _b.str | None = ...,
+        name: _b.str | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Never) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["description", "location", "name"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class HTTPAuthSecurityScheme(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    DESCRIPTION_FIELD_NUMBER: _t.Final = 1
+    SCHEME_FIELD_NUMBER: _t.Final = 2
+    BEARER_FORMAT_FIELD_NUMBER: _t.Final = 3
+    description: _b.str
+    scheme: _b.str
+    bearer_format: _b.str
+    def __init__(
+        self,
+        *,
+        description: _b.str | None = ...,
+        scheme: _b.str | None = ...,
+        bearer_format: _b.str | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Never) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["description", "scheme", "bearer_format"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class OAuth2SecurityScheme(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    DESCRIPTION_FIELD_NUMBER: _t.Final = 1
+    FLOWS_FIELD_NUMBER: _t.Final = 2
+    OAUTH2_METADATA_URL_FIELD_NUMBER: _t.Final = 3
+    description: _b.str
+    @_b.property
+    def flows(self) -> _v03.OAuthFlows:
+        ...
+    oauth2_metadata_url: _b.str
+    def __init__(
+        self,
+        *,
+        description: _b.str | None = ...,
+        flows: _v03.OAuthFlows | None = ...,
+        oauth2_metadata_url: _b.str | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Literal["flows"]) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["description", "flows", "oauth2_metadata_url"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class OpenIdConnectSecurityScheme(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    DESCRIPTION_FIELD_NUMBER: _t.Final = 1
+    OPEN_ID_CONNECT_URL_FIELD_NUMBER: _t.Final = 2
+    description: _b.str
+    open_id_connect_url: _b.str
+    def __init__(
+        self,
+        *,
+        description: _b.str | None = ...,
+        open_id_connect_url: _b.str | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Never) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["description", "open_id_connect_url"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class MutualTlsSecurityScheme(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    DESCRIPTION_FIELD_NUMBER: _t.Final = 1
+    description: _b.str
+    def __init__(
+        self,
+        *,
+        description: _b.str | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Never) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["description"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class OAuthFlows(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    AUTHORIZATION_CODE_FIELD_NUMBER: _t.Final = 1
+    CLIENT_CREDENTIALS_FIELD_NUMBER: _t.Final = 2
+    IMPLICIT_FIELD_NUMBER: _t.Final = 3
+    PASSWORD_FIELD_NUMBER: _t.Final = 4
+    @_b.property
+    def authorization_code(self) -> _v03.AuthorizationCodeOAuthFlow:
+        ...
+    @_b.property
+    def client_credentials(self) -> _v03.ClientCredentialsOAuthFlow:
+        ...
+    @_b.property
+    def implicit(self) -> _v03.ImplicitOAuthFlow:
+        ...
+    @_b.property
+    def password(self) -> _v03.PasswordOAuthFlow:
+        ...
+    def __init__(
+        self,
+        *,
+        authorization_code: _v03.AuthorizationCodeOAuthFlow | None = ...,
+        client_credentials: _v03.ClientCredentialsOAuthFlow | None = ...,
+        implicit: _v03.ImplicitOAuthFlow | None = ...,
+        password: _v03.PasswordOAuthFlow | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Literal["authorization_code", "client_credentials", "implicit", "password", "flow"]) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["authorization_code", "client_credentials", "implicit", "password", "flow"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Literal["flow"]) -> _t.Literal["authorization_code", "client_credentials", "implicit", "password"] | None: ...
+
+class AuthorizationCodeOAuthFlow(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    AUTHORIZATION_URL_FIELD_NUMBER: _t.Final = 1
+    TOKEN_URL_FIELD_NUMBER: _t.Final = 2
+    REFRESH_URL_FIELD_NUMBER: _t.Final = 3
+    SCOPES_FIELD_NUMBER: _t.Final = 4
+    authorization_url: _b.str
+    token_url: _b.str
+    refresh_url: _b.str
+    @_b.property
+    def scopes(self) -> _containers.ScalarMap[_b.str, _b.str]:
+        ...
+    def __init__(
+        self,
+        *,
+        authorization_url: _b.str | None = ...,
+        token_url: _b.str | None = ...,
+        refresh_url: _b.str | None = ...,
+        scopes: _abc.Mapping[_b.str, _b.str] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Never) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["authorization_url", "token_url", "refresh_url", "scopes"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class ClientCredentialsOAuthFlow(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    TOKEN_URL_FIELD_NUMBER: _t.Final = 1
+    REFRESH_URL_FIELD_NUMBER: _t.Final = 2
+    SCOPES_FIELD_NUMBER: _t.Final = 3
+    token_url: _b.str
+    refresh_url: _b.str
+    @_b.property
+    def scopes(self) -> _containers.ScalarMap[_b.str, _b.str]:
+        ...
+    def __init__(
+        self,
+        *,
+        token_url: _b.str | None = ...,
+        refresh_url: _b.str | None = ...,
+        scopes: _abc.Mapping[_b.str, _b.str] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Never) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["token_url", "refresh_url", "scopes"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class ImplicitOAuthFlow(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    AUTHORIZATION_URL_FIELD_NUMBER: _t.Final = 1
+    REFRESH_URL_FIELD_NUMBER: _t.Final = 2
+    SCOPES_FIELD_NUMBER: _t.Final = 3
+    authorization_url: _b.str
+    refresh_url: _b.str
+    @_b.property
+    def scopes(self) -> _containers.ScalarMap[_b.str, _b.str]:
+        ...
+    def __init__(
+        self,
+        *,
+        authorization_url: _b.str | None = ...,
+        refresh_url: _b.str | None = ...,
+        scopes: _abc.Mapping[_b.str, _b.str] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Never) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["authorization_url", "refresh_url", "scopes"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class PasswordOAuthFlow(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    TOKEN_URL_FIELD_NUMBER: _t.Final = 1
+    REFRESH_URL_FIELD_NUMBER: _t.Final = 2
+    SCOPES_FIELD_NUMBER: _t.Final = 3
+    token_url: _b.str
+    refresh_url: _b.str
+    @_b.property
+    def scopes(self) -> _containers.ScalarMap[_b.str, _b.str]:
+        ...
+    def __init__(
+        self,
+        *,
+        token_url: _b.str | None = ...,
+        refresh_url: _b.str | None = ...,
+        scopes: _abc.Mapping[_b.str, _b.str] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Never) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["token_url", "refresh_url", "scopes"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class SendMessageRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    REQUEST_FIELD_NUMBER: _t.Final = 1
+    CONFIGURATION_FIELD_NUMBER: _t.Final = 2
+    METADATA_FIELD_NUMBER: _t.Final = 3
+    @_b.property
+    def request(self) -> _v03.Message:
+        ...
+    @_b.property
+    def configuration(self) -> _v03.SendMessageConfiguration:
+        ...
+    @_b.property
+    def metadata(self) -> _google.Struct:
+        ...
+    def __init__(
+        self,
+        *,
+        request: _v03.Message | None = ...,
+        configuration: _v03.SendMessageConfiguration | None = ...,
+        metadata: _google.Struct | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Literal["request", "configuration", "metadata"]) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["request", "configuration", "metadata"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class GetTaskRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    NAME_FIELD_NUMBER: _t.Final = 1
+    HISTORY_LENGTH_FIELD_NUMBER: _t.Final = 2
+    name: _b.str
+    history_length: _b.int
+    def __init__(
+        self,
+        *,
+        name: _b.str | None = ...,
+        history_length: _b.int | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Never) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["name", "history_length"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class CancelTaskRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    NAME_FIELD_NUMBER: _t.Final = 1
+    name: _b.str
+    def __init__(
+        self,
+        *,
+        name: _b.str | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Never) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["name"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class GetTaskPushNotificationConfigRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    NAME_FIELD_NUMBER: _t.Final = 1
+    name: _b.str
+    def __init__(
+        self,
+        *,
+        name: _b.str | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Never) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["name"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class DeleteTaskPushNotificationConfigRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    NAME_FIELD_NUMBER: _t.Final = 1
+    name: _b.str
+    def __init__(
+        self,
+        *,
+        name: _b.str | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Never) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["name"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class CreateTaskPushNotificationConfigRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    PARENT_FIELD_NUMBER: _t.Final = 1
+    CONFIG_ID_FIELD_NUMBER: _t.Final = 2
+    CONFIG_FIELD_NUMBER: _t.Final = 3
+    parent: _b.str
+    config_id: _b.str
+    @_b.property
+    def config(self) -> _v03.TaskPushNotificationConfig:
+        ...
+    def __init__(
+        self,
+        *,
+        parent: _b.str | None = ...,
+        config_id: _b.str | None = ...,
+        config: _v03.TaskPushNotificationConfig | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Literal["config"]) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["parent", "config_id", "config"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class TaskSubscriptionRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    NAME_FIELD_NUMBER: _t.Final = 1
+    name: _b.str
+    def __init__(
+        self,
+        *,
+        name: _b.str | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Never) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["name"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class ListTaskPushNotificationConfigRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    PARENT_FIELD_NUMBER: _t.Final = 1
+    PAGE_SIZE_FIELD_NUMBER: _t.Final = 2
+    PAGE_TOKEN_FIELD_NUMBER: _t.Final = 3
+    parent: _b.str
+    page_size: _b.int
+    page_token: _b.str
+    def __init__(
+        self,
+        *,
+        parent: _b.str | None = ...,
+        page_size: _b.int | None = ...,
+        page_token: _b.str | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Never) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["parent", "page_size", "page_token"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class GetAgentCardRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    def __init__(
+        self,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Never) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Never) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
+
+class SendMessageResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    TASK_FIELD_NUMBER: _t.Final = 1
+    MSG_FIELD_NUMBER: _t.Final = 2
+    @_b.property
+    def task(self) -> _v03.Task:
+        ...
+    @_b.property
+    def msg(self) -> _v03.Message:
+        ...
+    def __init__(
+        self,
+        *,
+        task: _v03.Task | None = ...,
+        msg: _v03.Message | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Literal["task", "msg", "payload"]) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["task", "msg", "payload"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Literal["payload"]) -> _t.Literal["task", "msg"] | None: ...
+
+class StreamResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    TASK_FIELD_NUMBER: _t.Final = 1
+    MSG_FIELD_NUMBER: _t.Final = 2
+    STATUS_UPDATE_FIELD_NUMBER: _t.Final = 3
+    ARTIFACT_UPDATE_FIELD_NUMBER: _t.Final = 4
+    @_b.property
+    def task(self) -> _v03.Task:
+        ...
+    @_b.property
+    def msg(self) -> _v03.Message:
+        ...
+    @_b.property
+    def status_update(self) -> _v03.TaskStatusUpdateEvent:
+        ...
+    @_b.property
+    def artifact_update(self) -> _v03.TaskArtifactUpdateEvent:
+        ...
+    def __init__(
+        self,
+        *,
+        task: _v03.Task | None = ...,
+        msg: _v03.Message | None = ...,
+        status_update: _v03.TaskStatusUpdateEvent | None = ...,
+        artifact_update: _v03.TaskArtifactUpdateEvent | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Literal["task", "msg", "status_update", "artifact_update", "payload"]) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["task", "msg", "status_update", "artifact_update", "payload"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Literal["payload"]) -> _t.Literal["task", "msg", "status_update", "artifact_update"] | None: ...
+
+class ListTaskPushNotificationConfigResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+    CONFIGS_FIELD_NUMBER: _t.Final = 1
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _t.Final = 2
+    @_b.property
+    def configs(self) -> _containers.RepeatedCompositeFieldContainer[_v03.TaskPushNotificationConfig]:
+        ...
+    next_page_token: _b.str
+    def __init__(
+        self,
+        *,
+        configs: _abc.Iterable[_v03.TaskPushNotificationConfig] | None = ...,
+        next_page_token: _b.str | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: _t.Never) -> _b.bool: ...
+    def ClearField(self, field_name: _t.Literal["configs", "next_page_token"]) -> None: ...
+    def WhichOneof(self, oneof_group: _t.Never) -> None: ...
