@@ -1,10 +1,11 @@
 """Makes the stubs package `generated/a2a_stubs` from the two protos. Run it with `make proto`.
 
 Laws of this file:
-- The descriptors are the only source: every class, table, service and type stub is derived from them, none is listed here.
-- The classes live in a private descriptor pool with its own copies of the google files, so that another package which
-  registers the same symbols in the default pool can share the process.
-- The output carries no gencode version check and is the same on every Python version.
+- The descriptors are the only source: every class, table, service and type stub is derived from them; none is
+  listed here.
+- The classes live in a private descriptor pool with its own copies of the google files, so that another package
+  which registers the same symbols in the default pool can share the process.
+- The output carries no check of the protobuf release and is the same on every Python version.
 - What was made is committed and never edited by hand; `--check` says whether it is up to date.
 """
 
@@ -20,7 +21,12 @@ from pathlib import Path
 
 from google.api import annotations_pb2, client_pb2, field_behavior_pb2
 from google.protobuf import descriptor_pb2
-from google.protobuf.descriptor_pb2 import DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto
+from google.protobuf.descriptor_pb2 import (
+    DescriptorProto,
+    EnumDescriptorProto,
+    FieldDescriptorProto,
+    FileDescriptorProto,
+)
 from grpc_tools import protoc
 
 assert client_pb2, "google.api.method_signature has to be known before the options are parsed"
@@ -39,11 +45,11 @@ GOOGLE = (
     "google/rpc/error_details.proto",
 )
 MODULES: dict[str, tuple[str, ...]] = {"google": GOOGLE, **{name: (path,) for name, path in OURS.items()}}
+PACKAGES = {".lf.a2a.v1.": "v1", ".a2a.v1.": "v03", ".google.protobuf.": "google", ".google.rpc.": "google"}
 # Messages to which the protobuf runtime adds methods of its own, in every pool.
 MIXINS = {f"google.protobuf.{name}" for name in ("Any", "Duration", "ListValue", "Struct", "Timestamp")}
 TOOLS = ("grpcio-tools", "googleapis-common-protos")
 NOTICE = "Made by proto/generate.py; do not edit."
-COLUMNS = 110
 
 Field = FieldDescriptorProto
 SCALARS = {
@@ -56,7 +62,7 @@ SCALARS = {
 
 
 def compile_protos(root: Path = HERE) -> descriptor_pb2.FileDescriptorSet:
-    """Both protos under `root`, with the google files they need, dependencies first, source comments included."""
+    """Both protos under `root` and the google files they need, dependencies first, with source comments."""
     with tempfile.TemporaryDirectory() as directory:
         target = Path(directory, "set.binpb")
         arguments = [
@@ -82,7 +88,10 @@ def tool_versions() -> str:
 
 def runtime_modules(protos: dict[str, FileDescriptorProto]) -> Iterator[tuple[str, str]]:
     """The .py files, as (file name, text)."""
-    yield "__init__.py", f'"""Messages and services of A2A v1.0 and v0.3, in a descriptor pool of their own. {NOTICE}"""\n'
+    yield (
+        "__init__.py",
+        f'"""Messages and services of A2A v1.0 and v0.3, in a descriptor pool of their own. {NOTICE}"""\n',
+    )
     yield "py.typed", ""
     yield "descriptors.py", descriptors_module(protos.values())
     for module, paths in MODULES.items():
@@ -99,7 +108,9 @@ def descriptors_module(protos: Iterable[FileDescriptorProto]) -> str:
         stripped.file[-1].ClearField("source_code_info")
     data = stripped.SerializeToString(deterministic=True)
     literal = "\n".join(f"    {data[start : start + 28]!r}" for start in range(0, len(data), 28))
-    return (HERE / "descriptors.py.in").read_text().format(notice=NOTICE, tools=tool_versions(), literal=literal)
+    return (
+        (HERE / "descriptors.py.in").read_text().format(notice=NOTICE, tools=tool_versions(), literal=literal)
+    )
 
 
 def messages_module(module: str, protos: list[FileDescriptorProto]) -> str:
@@ -110,9 +121,12 @@ def messages_module(module: str, protos: list[FileDescriptorProto]) -> str:
         lines.append(f'DESCRIPTOR = _descriptors.pool.FindFileByName("{protos[0].name}")')
     for proto in protos:
         for enum in proto.enum_type:
-            lines.append(f'{enum.name} = _descriptors.enum("{proto.package}.{enum.name}", __name__)')
+            lines.append(f'{enum.name} = _descriptors.enum("{proto.package}.{enum.name}")')
             lines += [f"{value.name} = {value.number}" for value in enum.value]
-        lines += [f'{m.name} = _descriptors.message("{proto.package}.{m.name}", __name__)' for m in proto.message_type]
+        lines += [
+            f'{m.name} = _descriptors.message("{proto.package}.{m.name}", __name__)'
+            for m in proto.message_type
+        ]
     if module in OURS:
         lines += ["", "REQUIRED = {", *required_rows(protos[0]), "}"]
     return "\n".join(lines) + "\n"
@@ -127,15 +141,18 @@ def required_rows(proto: FileDescriptorProto) -> Iterator[str]:
             if field_behavior_pb2.REQUIRED in field.options.Extensions[field_behavior_pb2.field_behavior]
         ]
         if names:
-            yield f'    "{proto.package}.{message.name}": ({"".join(f"{quote(name)}, " for name in names).rstrip()}),'
+            yield f'    "{proto.package}.{message.name}": {tuple(names)!r},'
 
 
 def service_module(module: str, proto: FileDescriptorProto) -> str:
-    """The runtime module of the service: tables, servicer, stub and registration; grpc is imported when first needed."""
+    """The runtime module of the service: tables, servicer, stub and registration; grpc is imported when needed."""
     (service,) = proto.service
     full_name = f"{proto.package}.{service.name}"
     lines = [f'"""{docstring_of([proto])} Service for grpcio. {NOTICE}"""', ""]
-    lines += [f"from a2a_stubs import descriptors as _descriptors, google as _google, {module} as _{module}", ""]
+    lines += [
+        f"from a2a_stubs import descriptors as _descriptors, google as _google, {module} as _{module}",
+        "",
+    ]
     lines += [f'SERVICE = "{full_name}"', "", "METHODS = ("]
     for method in service.method:
         classes = f"{class_name(method.input_type)}, {class_name(method.output_type)}"
@@ -166,14 +183,12 @@ def http_rules(method: descriptor_pb2.MethodDescriptorProto) -> Iterator[tuple[s
 
 def class_name(type_name: str) -> str:
     """`_v1.Task` for `.lf.a2a.v1.Task`: where the modules of the package offer a type."""
-    for module, package in (("v1", ".lf.a2a.v1."), ("v03", ".a2a.v1."), ("google", ".google.protobuf."), ("google", ".google.rpc.")):
-        if type_name.startswith(package):
-            return f"_{module}.{type_name.removeprefix(package)}"
-    raise LookupError(type_name)
+    package = next(package for package in PACKAGES if type_name.startswith(package))
+    return f"_{PACKAGES[package]}.{type_name.removeprefix(package)}"
 
 
 def docstring_of(protos: list[FileDescriptorProto]) -> str:
-    return f"Package{'s' * (len({p.package for p in protos}) > 1)} {' and '.join(dict.fromkeys(p.package for p in protos))}."
+    return f"Types of {' and '.join(dict.fromkeys(proto.package for proto in protos))}."
 
 
 def quote(text: str) -> str:
@@ -185,7 +200,9 @@ class Comments:
 
     def __init__(self, proto: FileDescriptorProto, wanted: bool) -> None:
         locations = proto.source_code_info.location if wanted else ()
-        self._text = {tuple(place.path): place.leading_comments for place in locations if place.leading_comments}
+        self._text = {
+            tuple(place.path): place.leading_comments for place in locations if place.leading_comments
+        }
 
     def docstring(self, path: tuple[int, ...], indent: str) -> list[str]:
         lines = [line.strip().replace("\\", "\\\\") for line in self._text.get(path, "").strip().splitlines()]
@@ -197,7 +214,7 @@ class Comments:
 
 
 class TypeStub:
-    """Writes the .pyi of one module; names are referred to through private imports so that no field can hide a type."""
+    """Writes the .pyi of one module; types are named through private imports so that no field can hide them."""
 
     def __init__(self, module: str, protos: list[FileDescriptorProto]) -> None:
         self.module, self.protos = module, protos
@@ -212,7 +229,7 @@ class TypeStub:
             "from google.protobuf.internal import containers as _containers, enum_type_wrapper as _enums",
             "from google.protobuf.internal import well_known_types as _well_known",
             "",
-            f"from a2a_stubs import google as _google, {module} as _{module}".replace("google as _google, google as _google", "google as _google"),
+            f"from a2a_stubs import {', '.join(f'{name} as _{name}' for name in sorted({'google', module}))}",
             "",
         ]
 
@@ -245,11 +262,17 @@ class TypeStub:
         self.lines += comments.docstring(path, f"{indent}    ") or [f"{indent}    ..."]
         self.lines += ["", *(f"{indent}{member}: {name}.ValueType" for member, _ in members)]
 
-    def message(self, message: DescriptorProto, indent: str, full_name: str, comments: Comments, path: tuple[int, ...]) -> None:
+    def message(
+        self, message: DescriptorProto, indent: str, full_name: str, comments: Comments, path: tuple[int, ...]
+    ) -> None:
         """The class of one message: nested types, fields, constructor, presence and oneofs."""
         inner = f"{indent}    "
         mixin = f", _well_known.{message.name}" if full_name.removeprefix(".") in MIXINS else ""
-        self.lines += ["", f"{indent}class {message.name}(_message.Message{mixin}):", *comments.docstring(path, inner)]
+        self.lines += [
+            "",
+            f"{indent}class {message.name}(_message.Message{mixin}):",
+            *comments.docstring(path, inner),
+        ]
         self.lines.append(f"{inner}DESCRIPTOR: _descriptor.Descriptor")
         entries = {f"{full_name}.{n.name}": n for n in message.nested_type if n.options.map_entry}
         for index, nested in enumerate(message.nested_type):
@@ -257,7 +280,9 @@ class TypeStub:
                 self.message(nested, inner, f"{full_name}.{nested.name}", comments, (*path, 3, index))
         for index, enum in enumerate(message.enum_type):
             self.enum(enum, inner, comments, (*path, 4, index))
-        self.lines += [f"{inner}{field.name.upper()}_FIELD_NUMBER: _t.Final = {field.number}" for field in message.field]
+        self.lines += [
+            f"{inner}{field.name.upper()}_FIELD_NUMBER: _t.Final = {field.number}" for field in message.field
+        ]
         arguments = []
         for index, field in enumerate(message.field):
             attribute, argument, writable = self.types(field, entries)
@@ -265,21 +290,37 @@ class TypeStub:
             if writable:
                 self.lines += [f"{inner}{field.name}: {attribute}", *doc]
             else:
-                self.lines += [f"{inner}@_b.property", f"{inner}def {field.name}(self) -> {attribute}:", *(doc or [f"{inner}    ..."])]
+                self.lines += [
+                    f"{inner}@_b.property",
+                    f"{inner}def {field.name}(self) -> {attribute}:",
+                    *(doc or [f"{inner}    ..."]),
+                ]
             arguments.append(f"{inner}    {field.name}: {argument} = ...,")
         star = [f"{inner}    *,"] if arguments else []
-        self.lines += [f"{inner}def __init__(", f"{inner}    self,", *star, *arguments, f"{inner}) -> None: ..."]
+        self.lines += [
+            f"{inner}def __init__(",
+            f"{inner}    self,",
+            *star,
+            *arguments,
+            f"{inner}) -> None: ...",
+        ]
         self.lines += [f"{inner}{line}" for line in presence(message)]
 
-    def types(self, field: FieldDescriptorProto, entries: dict[str, DescriptorProto]) -> tuple[str, str, bool]:
-        """(type read from the attribute, type given to the constructor, whether the attribute can be assigned)."""
+    def types(
+        self, field: FieldDescriptorProto, entries: dict[str, DescriptorProto]
+    ) -> tuple[str, str, bool]:
+        """(type of the attribute, type given to the constructor, whether the attribute can be assigned)."""
         if field.type_name in entries:
             key, value = (self.single(part, written=False) for part in entries[field.type_name].field)
             holder = "ScalarMap" if entries[field.type_name].field[1].type in SCALARS else "MessageMap"
             return f"_containers.{holder}[{key}, {value}]", f"_abc.Mapping[{key}, {value}] | None", False
         single, written = self.single(field, written=False), self.single(field, written=True)
         if field.label == Field.LABEL_REPEATED:
-            holder = "RepeatedCompositeFieldContainer" if field.type == Field.TYPE_MESSAGE else "RepeatedScalarFieldContainer"
+            holder = (
+                "RepeatedCompositeFieldContainer"
+                if field.type == Field.TYPE_MESSAGE
+                else "RepeatedScalarFieldContainer"
+            )
             return f"_containers.{holder}[{single}]", f"_abc.Iterable[{written}] | None", False
         return single, f"{written} | None", field.type != Field.TYPE_MESSAGE
 
@@ -294,7 +335,7 @@ class TypeStub:
 
 
 def presence(message: DescriptorProto) -> Iterator[str]:
-    """Typed HasField, ClearField and WhichOneof of a message, where they say more than the ones they override."""
+    """Typed HasField, ClearField and WhichOneof of a message."""
     real: dict[str, list[str]] = {}
     for field in message.field:
         if field.HasField("oneof_index") and not field.proto3_optional:
@@ -302,7 +343,8 @@ def presence(message: DescriptorProto) -> Iterator[str]:
     explicit = [
         field.name
         for field in message.field
-        if field.label != Field.LABEL_REPEATED and (field.type == Field.TYPE_MESSAGE or field.HasField("oneof_index"))
+        if field.label != Field.LABEL_REPEATED
+        and (field.type == Field.TYPE_MESSAGE or field.HasField("oneof_index"))
     ]
 
     def literal(names: Iterable[str]) -> str:
@@ -310,7 +352,8 @@ def presence(message: DescriptorProto) -> Iterator[str]:
         return f"_t.Literal[{listed}]" if listed else "_t.Never"
 
     yield f"def HasField(self, field_name: {literal([*explicit, *real])}) -> _b.bool: ..."
-    yield f"def ClearField(self, field_name: {literal([*(field.name for field in message.field), *real])}) -> None: ..."
+    every = [field.name for field in message.field]
+    yield f"def ClearField(self, field_name: {literal([*every, *real])}) -> None: ..."
     for oneof, names in real.items():
         if len(real) > 1:
             yield "@_t.overload"
@@ -320,24 +363,41 @@ def presence(message: DescriptorProto) -> Iterator[str]:
 
 
 def service_stub(module: str, proto: FileDescriptorProto) -> str:
-    """The .pyi of a service module; one stub class serves grpc.aio and grpc channels, typed for grpc.aio."""
+    """The .pyi of a service module; the stub class serves grpc.aio and grpc channels and is typed for grpc.aio."""
     (service,) = proto.service
     comments = Comments(proto, wanted=True)
-    lines = [f'"""{docstring_of([proto])} Service for grpcio. {NOTICE}"""', "", "import collections.abc as _abc", "import typing as _t", ""]
-    lines += [f"from a2a_stubs import descriptors as _descriptors, google as _google, {module} as _{module}", ""]
-    lines += ["SERVICE: str", "METHODS: tuple[_descriptors.Method, ...]"]
-    lines += ["HTTP_RULES: dict[str, tuple[tuple[str, str, str | None], ...]]", "", f"class {service.name}Servicer:"]
-    lines += comments.docstring((6, 0), "    ")
+    servicer, stub = [f"class {service.name}Servicer:", *comments.docstring((6, 0), "    ")], []
     for index, method in enumerate(service.method):
         given, answer = class_name(method.input_type), class_name(method.output_type)
-        kind, result = ("def", f"_abc.AsyncIterator[{answer}]") if method.server_streaming else ("async def", answer)
-        doc = comments.docstring((6, 0, 2, index), "        ") or ["        ..."]
-        lines += [f"    {kind} {method.name}(self, request: {given}, context: _t.Any) -> {result}:", *doc]
-    lines += ["", f"class {service.name}Stub:", "    def __init__(self, channel: _t.Any) -> None: ..."]
-    for method in service.method:
-        kind = "UnaryStream" if method.server_streaming else "UnaryUnary"
-        lines.append(f"    {method.name}: _descriptors.{kind}[{class_name(method.input_type)}, {class_name(method.output_type)}]")
-    lines += ["", f"def add_{service.name}Servicer_to_server(servicer: {service.name}Servicer, server: _t.Any) -> None: ..."]
+        if method.server_streaming:
+            define, result, kind = "def", f"_abc.AsyncIterator[{answer}]", "UnaryStream"
+        else:
+            define, result, kind = "async def", answer, "UnaryUnary"
+        servicer.append(f"    {define} {method.name}(self, request: {given}, context: _t.Any) -> {result}:")
+        servicer += comments.docstring((6, 0, 2, index), "        ") or ["        ..."]
+        stub.append(f"    {method.name}: _descriptors.{kind}[{given}, {answer}]")
+    lines = [
+        f'"""{docstring_of([proto])} Service for grpcio. {NOTICE}"""',
+        "",
+        "import collections.abc as _abc",
+        "import typing as _t",
+        "",
+        f"from a2a_stubs import descriptors as _descriptors, google as _google, {module} as _{module}",
+        "",
+        "SERVICE: str",
+        "METHODS: tuple[_descriptors.Method, ...]",
+        "HTTP_RULES: dict[str, tuple[tuple[str, str, str | None], ...]]",
+        "",
+        *servicer,
+        "",
+        f"class {service.name}Stub:",
+        "    def __init__(self, channel: _t.Any) -> None: ...",
+        *stub,
+        "",
+        f"def add_{service.name}Servicer_to_server(",
+        f"    servicer: {service.name}Servicer, server: _t.Any",
+        ") -> None: ...",
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -345,6 +405,7 @@ def generate(root: Path = HERE) -> dict[str, str]:
     """File name -> text of the whole package."""
     protos = {proto.name: proto for proto in compile_protos(root).file}
     made = dict(runtime_modules(protos))
+    made["descriptors.pyi"] = (HERE / "descriptors.pyi.in").read_text().format(notice=NOTICE)
     for module, paths in MODULES.items():
         made[f"{module}.pyi"] = TypeStub(module, [protos[path] for path in paths]).text()
     for module, path in OURS.items():
@@ -354,13 +415,21 @@ def generate(root: Path = HERE) -> dict[str, str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Make the stubs package from the protos.")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the package is not up to date")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 when the package is not up to date"
+    )
     check = parser.parse_args().check
     made = generate()
-    there = {path.name: path.read_text() for path in OUTPUT.glob("*") if path.is_file()} if OUTPUT.exists() else {}
+    there = (
+        {path.name: path.read_text() for path in OUTPUT.glob("*") if path.is_file()}
+        if OUTPUT.exists()
+        else {}
+    )
     different = sorted(name for name in made.keys() | there.keys() if made.get(name) != there.get(name))
     for name in different:
-        print(f"a2a_stubs/{name} {'is not up to date' if check else 'written' if name in made else 'removed'}")
+        print(
+            f"a2a_stubs/{name} {'is not up to date' if check else 'written' if name in made else 'removed'}"
+        )
         if not check and name in made:
             OUTPUT.mkdir(parents=True, exist_ok=True)
             (OUTPUT / name).write_text(made[name])

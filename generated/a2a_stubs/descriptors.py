@@ -3,11 +3,9 @@
 Google files from: grpcio-tools 1.85.1, googleapis-common-protos 1.76.0
 """
 
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
-
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.internal import enum_type_wrapper
-from google.protobuf.message import Message
+from typing import NamedTuple
 
 TOOLS = "grpcio-tools 1.85.1, googleapis-common-protos 1.76.0"
 FILE_DESCRIPTOR_SET = (
@@ -1692,65 +1690,33 @@ pool = descriptor_pool.DescriptorPool()
 for _file in descriptor_pb2.FileDescriptorSet.FromString(FILE_DESCRIPTOR_SET).file:
     pool.AddSerializedFile(_file.SerializeToString())
 
-_Given = TypeVar("_Given", contravariant=True)
-_Answer = TypeVar("_Answer", covariant=True)
+Method = NamedTuple("Method", [("name", str), ("path", str), ("input", type), ("output", type), ("server_streaming", bool)])
 
 
-class Method(NamedTuple):
-    """One row of a METHODS table: name, full gRPC path, classes, and whether many answers are streamed."""
-
-    name: str
-    path: str
-    input: type[Message]
-    output: type[Message]
-    server_streaming: bool
-
-
-class UnaryUnary(Protocol[_Given, _Answer]):
-    """A call with one answer; what comes back is awaited on a grpc.aio channel, and the answer itself on a grpc one."""
-
-    def __call__(
-        self, request: _Given, *, timeout: float | None = ..., metadata: Any = ..., credentials: Any = ..., wait_for_ready: bool | None = ...
-    ) -> Any: ...
-
-
-class UnaryStream(Protocol[_Given, _Answer]):
-    """A call with many answers; what comes back is iterated, with `async for` on a grpc.aio channel."""
-
-    def __call__(
-        self, request: _Given, *, timeout: float | None = ..., metadata: Any = ..., credentials: Any = ..., wait_for_ready: bool | None = ...
-    ) -> Any: ...
-
-
-def message(full_name: str, module: str) -> type[Message]:
-    """The class of a message of the private pool."""
+def message(full_name, module):
     made = message_factory.GetMessageClass(pool.FindMessageTypeByName(full_name))
     made.__module__ = module
     return made
 
 
-def enum(full_name: str, module: str) -> Any:
-    """The wrapper of an enum of the private pool."""
+def enum(full_name):
     return enum_type_wrapper.EnumTypeWrapper(pool.FindEnumTypeByName(full_name))
 
 
-async def unimplemented(context: Any) -> None:
-    """Ends a gRPC call whose method the servicer does not offer."""
+async def unimplemented(context):
     import grpc
 
     await context.abort(grpc.StatusCode.UNIMPLEMENTED, "Method not implemented.")
 
 
-def bind(stub: object, channel: Any, methods: tuple[Method, ...]) -> None:
-    """Gives a stub one callable for each method of the table."""
+def bind(stub, channel, methods):
     for row in methods:
         kind = channel.unary_stream if row.server_streaming else channel.unary_unary
         call = kind(row.path, request_serializer=row.input.SerializeToString, response_deserializer=row.output.FromString)
         setattr(stub, row.name, call)
 
 
-def register(servicer: object, server: Any, service: str, methods: tuple[Method, ...]) -> None:
-    """Adds the methods of a servicer to a server."""
+def register(servicer, server, service, methods):
     import grpc
 
     handlers = {}

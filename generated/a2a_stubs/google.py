@@ -1,11 +1,11 @@
-"""Packages google.protobuf and google.rpc. Made by proto/generate.py; do not edit."""
+"""Types of google.protobuf and google.rpc. Made by proto/generate.py; do not edit."""
 
 from a2a_stubs import descriptors as _descriptors
 
 Any = _descriptors.message("google.protobuf.Any", __name__)
 Duration = _descriptors.message("google.protobuf.Duration", __name__)
 Empty = _descriptors.message("google.protobuf.Empty", __name__)
-NullValue = _descriptors.enum("google.protobuf.NullValue", __name__)
+NullValue = _descriptors.enum("google.protobuf.NullValue")
 NULL_VALUE = 0
 Struct = _descriptors.message("google.protobuf.Struct", __name__)
 Value = _descriptors.message("google.protobuf.Value", __name__)

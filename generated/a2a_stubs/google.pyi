@@ -1,4 +1,4 @@
-"""Packages google.protobuf and google.rpc. Made by proto/generate.py; do not edit."""
+"""Types of google.protobuf and google.rpc. Made by proto/generate.py; do not edit."""
 
 import builtins as _b
 import collections.abc as _abc

@@ -1,9 +1,9 @@
-"""Package a2a.v1. Made by proto/generate.py; do not edit."""
+"""Types of a2a.v1. Made by proto/generate.py; do not edit."""
 
 from a2a_stubs import descriptors as _descriptors
 
 DESCRIPTOR = _descriptors.pool.FindFileByName("a2a/v1/a2a.proto")
-TaskState = _descriptors.enum("a2a.v1.TaskState", __name__)
+TaskState = _descriptors.enum("a2a.v1.TaskState")
 TASK_STATE_UNSPECIFIED = 0
 TASK_STATE_SUBMITTED = 1
 TASK_STATE_WORKING = 2
@@ -13,7 +13,7 @@ TASK_STATE_CANCELLED = 5
 TASK_STATE_INPUT_REQUIRED = 6
 TASK_STATE_REJECTED = 7
 TASK_STATE_AUTH_REQUIRED = 8
-Role = _descriptors.enum("a2a.v1.Role", __name__)
+Role = _descriptors.enum("a2a.v1.Role")
 ROLE_UNSPECIFIED = 0
 ROLE_USER = 1
 ROLE_AGENT = 2
@@ -64,8 +64,8 @@ StreamResponse = _descriptors.message("a2a.v1.StreamResponse", __name__)
 ListTaskPushNotificationConfigResponse = _descriptors.message("a2a.v1.ListTaskPushNotificationConfigResponse", __name__)
 
 REQUIRED = {
-    "a2a.v1.AgentCardSignature": ("protected", "signature",),
-    "a2a.v1.SendMessageRequest": ("request",),
-    "a2a.v1.GetTaskRequest": ("name",),
-    "a2a.v1.CreateTaskPushNotificationConfigRequest": ("parent", "config_id", "config",),
+    "a2a.v1.AgentCardSignature": ('protected', 'signature'),
+    "a2a.v1.SendMessageRequest": ('request',),
+    "a2a.v1.GetTaskRequest": ('name',),
+    "a2a.v1.CreateTaskPushNotificationConfigRequest": ('parent', 'config_id', 'config'),
 }

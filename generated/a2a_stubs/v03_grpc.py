@@ -1,4 +1,4 @@
-"""Package a2a.v1. Service for grpcio. Made by proto/generate.py; do not edit."""
+"""Types of a2a.v1. Service for grpcio. Made by proto/generate.py; do not edit."""
 
 from a2a_stubs import descriptors as _descriptors, google as _google, v03 as _v03
 

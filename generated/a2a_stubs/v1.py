@@ -1,9 +1,9 @@
-"""Package lf.a2a.v1. Made by proto/generate.py; do not edit."""
+"""Types of lf.a2a.v1. Made by proto/generate.py; do not edit."""
 
 from a2a_stubs import descriptors as _descriptors
 
 DESCRIPTOR = _descriptors.pool.FindFileByName("lf/a2a/v1/a2a.proto")
-TaskState = _descriptors.enum("lf.a2a.v1.TaskState", __name__)
+TaskState = _descriptors.enum("lf.a2a.v1.TaskState")
 TASK_STATE_UNSPECIFIED = 0
 TASK_STATE_SUBMITTED = 1
 TASK_STATE_WORKING = 2
@@ -13,7 +13,7 @@ TASK_STATE_CANCELED = 5
 TASK_STATE_INPUT_REQUIRED = 6
 TASK_STATE_REJECTED = 7
 TASK_STATE_AUTH_REQUIRED = 8
-Role = _descriptors.enum("lf.a2a.v1.Role", __name__)
+Role = _descriptors.enum("lf.a2a.v1.Role")
 ROLE_UNSPECIFIED = 0
 ROLE_USER = 1
 ROLE_AGENT = 2
@@ -63,32 +63,32 @@ StreamResponse = _descriptors.message("lf.a2a.v1.StreamResponse", __name__)
 ListTaskPushNotificationConfigsResponse = _descriptors.message("lf.a2a.v1.ListTaskPushNotificationConfigsResponse", __name__)
 
 REQUIRED = {
-    "lf.a2a.v1.Task": ("id", "status",),
-    "lf.a2a.v1.TaskStatus": ("state",),
-    "lf.a2a.v1.Message": ("message_id", "role", "parts",),
-    "lf.a2a.v1.Artifact": ("artifact_id", "parts",),
-    "lf.a2a.v1.TaskStatusUpdateEvent": ("task_id", "context_id", "status",),
-    "lf.a2a.v1.TaskArtifactUpdateEvent": ("task_id", "context_id", "artifact",),
-    "lf.a2a.v1.AuthenticationInfo": ("scheme",),
-    "lf.a2a.v1.AgentInterface": ("url", "protocol_binding", "protocol_version",),
-    "lf.a2a.v1.AgentCard": ("name", "description", "supported_interfaces", "version", "capabilities", "default_input_modes", "default_output_modes", "skills",),
-    "lf.a2a.v1.AgentProvider": ("url", "organization",),
-    "lf.a2a.v1.AgentSkill": ("id", "name", "description", "tags",),
-    "lf.a2a.v1.AgentCardSignature": ("protected", "signature",),
-    "lf.a2a.v1.TaskPushNotificationConfig": ("url",),
-    "lf.a2a.v1.APIKeySecurityScheme": ("location", "name",),
-    "lf.a2a.v1.HTTPAuthSecurityScheme": ("scheme",),
-    "lf.a2a.v1.OAuth2SecurityScheme": ("flows",),
-    "lf.a2a.v1.OpenIdConnectSecurityScheme": ("open_id_connect_url",),
-    "lf.a2a.v1.AuthorizationCodeOAuthFlow": ("authorization_url", "token_url", "scopes",),
-    "lf.a2a.v1.ClientCredentialsOAuthFlow": ("token_url", "scopes",),
-    "lf.a2a.v1.DeviceCodeOAuthFlow": ("device_authorization_url", "token_url", "scopes",),
-    "lf.a2a.v1.SendMessageRequest": ("message",),
-    "lf.a2a.v1.GetTaskRequest": ("id",),
-    "lf.a2a.v1.ListTasksResponse": ("tasks", "next_page_token", "page_size", "total_size",),
-    "lf.a2a.v1.CancelTaskRequest": ("id",),
-    "lf.a2a.v1.GetTaskPushNotificationConfigRequest": ("task_id", "id",),
-    "lf.a2a.v1.DeleteTaskPushNotificationConfigRequest": ("task_id", "id",),
-    "lf.a2a.v1.SubscribeToTaskRequest": ("id",),
-    "lf.a2a.v1.ListTaskPushNotificationConfigsRequest": ("task_id",),
+    "lf.a2a.v1.Task": ('id', 'status'),
+    "lf.a2a.v1.TaskStatus": ('state',),
+    "lf.a2a.v1.Message": ('message_id', 'role', 'parts'),
+    "lf.a2a.v1.Artifact": ('artifact_id', 'parts'),
+    "lf.a2a.v1.TaskStatusUpdateEvent": ('task_id', 'context_id', 'status'),
+    "lf.a2a.v1.TaskArtifactUpdateEvent": ('task_id', 'context_id', 'artifact'),
+    "lf.a2a.v1.AuthenticationInfo": ('scheme',),
+    "lf.a2a.v1.AgentInterface": ('url', 'protocol_binding', 'protocol_version'),
+    "lf.a2a.v1.AgentCard": ('name', 'description', 'supported_interfaces', 'version', 'capabilities', 'default_input_modes', 'default_output_modes', 'skills'),
+    "lf.a2a.v1.AgentProvider": ('url', 'organization'),
+    "lf.a2a.v1.AgentSkill": ('id', 'name', 'description', 'tags'),
+    "lf.a2a.v1.AgentCardSignature": ('protected', 'signature'),
+    "lf.a2a.v1.TaskPushNotificationConfig": ('url',),
+    "lf.a2a.v1.APIKeySecurityScheme": ('location', 'name'),
+    "lf.a2a.v1.HTTPAuthSecurityScheme": ('scheme',),
+    "lf.a2a.v1.OAuth2SecurityScheme": ('flows',),
+    "lf.a2a.v1.OpenIdConnectSecurityScheme": ('open_id_connect_url',),
+    "lf.a2a.v1.AuthorizationCodeOAuthFlow": ('authorization_url', 'token_url', 'scopes'),
+    "lf.a2a.v1.ClientCredentialsOAuthFlow": ('token_url', 'scopes'),
+    "lf.a2a.v1.DeviceCodeOAuthFlow": ('device_authorization_url', 'token_url', 'scopes'),
+    "lf.a2a.v1.SendMessageRequest": ('message',),
+    "lf.a2a.v1.GetTaskRequest": ('id',),
+    "lf.a2a.v1.ListTasksResponse": ('tasks', 'next_page_token', 'page_size', 'total_size'),
+    "lf.a2a.v1.CancelTaskRequest": ('id',),
+    "lf.a2a.v1.GetTaskPushNotificationConfigRequest": ('task_id', 'id'),
+    "lf.a2a.v1.DeleteTaskPushNotificationConfigRequest": ('task_id', 'id'),
+    "lf.a2a.v1.SubscribeToTaskRequest": ('id',),
+    "lf.a2a.v1.ListTaskPushNotificationConfigsRequest": ('task_id',),
 }

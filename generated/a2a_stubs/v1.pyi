@@ -1,4 +1,4 @@
-"""Package lf.a2a.v1. Made by proto/generate.py; do not edit."""
+"""Types of lf.a2a.v1. Made by proto/generate.py; do not edit."""
 
 import builtins as _b
 import collections.abc as _abc
@@ -19,17 +19,28 @@ class _TaskState:
 class _TaskStateWrapper(_enums._EnumTypeWrapper[_TaskState.ValueType], _b.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     TASK_STATE_UNSPECIFIED: _TaskState.ValueType
+    """Not known; a server never sends it."""
     TASK_STATE_SUBMITTED: _TaskState.ValueType
+    """Taken on, not begun."""
     TASK_STATE_WORKING: _TaskState.ValueType
+    """Being worked on."""
     TASK_STATE_COMPLETED: _TaskState.ValueType
+    """Done. Final."""
     TASK_STATE_FAILED: _TaskState.ValueType
+    """Ended by an error. Final."""
     TASK_STATE_CANCELED: _TaskState.ValueType
+    """Stopped at the wish of the caller. Final."""
     TASK_STATE_INPUT_REQUIRED: _TaskState.ValueType
+    """Waits for an answer of the caller."""
     TASK_STATE_REJECTED: _TaskState.ValueType
+    """The agent would not do it. Final."""
     TASK_STATE_AUTH_REQUIRED: _TaskState.ValueType
+    """Waits for the caller to authenticate or to grant access."""
 
 class TaskState(_TaskState, metaclass=_TaskStateWrapper):
-    ...
+    """The states of a task. Completed, failed, canceled and rejected are final; the two "required" ones
+    wait for the caller.
+    """
 
 TASK_STATE_UNSPECIFIED: TaskState.ValueType
 TASK_STATE_SUBMITTED: TaskState.ValueType
@@ -47,17 +58,21 @@ class _Role:
 class _RoleWrapper(_enums._EnumTypeWrapper[_Role.ValueType], _b.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     ROLE_UNSPECIFIED: _Role.ValueType
+    """Not said; not valid in a message."""
     ROLE_USER: _Role.ValueType
+    """The caller, whether a person or another agent."""
     ROLE_AGENT: _Role.ValueType
+    """The agent that was called."""
 
 class Role(_Role, metaclass=_RoleWrapper):
-    ...
+    """Who wrote a message."""
 
 ROLE_UNSPECIFIED: Role.ValueType
 ROLE_USER: Role.ValueType
 ROLE_AGENT: Role.ValueType
 
 class SendMessageConfiguration(_message.Message):
+    """How the caller wants a message to be answered."""
     DESCRIPTOR: _descriptor.Descriptor
     ACCEPTED_OUTPUT_MODES_FIELD_NUMBER: _t.Final = 1
     TASK_PUSH_NOTIFICATION_CONFIG_FIELD_NUMBER: _t.Final = 2
@@ -65,12 +80,20 @@ class SendMessageConfiguration(_message.Message):
     RETURN_IMMEDIATELY_FIELD_NUMBER: _t.Final = 4
     @_b.property
     def accepted_output_modes(self) -> _containers.RepeatedScalarFieldContainer[_b.str]:
-        ...
+        """Media types that the caller can read; none given means any."""
     @_b.property
     def task_push_notification_config(self) -> _v1.TaskPushNotificationConfig:
-        ...
+        """A webhook for the task of this message, in place before any event can be missed. Its task_id is
+        left empty.
+        """
     history_length: _b.int
+    """How many of the last messages the task in the answer shows: unset leaves it to the server, 0 is
+    none.
+    """
     return_immediately: _b.bool
+    """True: answer as soon as the task exists. False: answer when it has ended or waits for the
+    caller.
+    """
     def __init__(
         self,
         *,
@@ -84,6 +107,7 @@ class SendMessageConfiguration(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class Task(_message.Message):
+    """A unit of work that the agent has taken on: its state, what was said, and what came out of it."""
     DESCRIPTOR: _descriptor.Descriptor
     ID_FIELD_NUMBER: _t.Final = 1
     CONTEXT_ID_FIELD_NUMBER: _t.Final = 2
@@ -92,19 +116,21 @@ class Task(_message.Message):
     HISTORY_FIELD_NUMBER: _t.Final = 5
     METADATA_FIELD_NUMBER: _t.Final = 6
     id: _b.str
+    """Made by the agent, unique among its tasks."""
     context_id: _b.str
+    """The conversation that the task belongs to."""
     @_b.property
     def status(self) -> _v1.TaskStatus:
-        ...
+        """Where the task stands now."""
     @_b.property
     def artifacts(self) -> _containers.RepeatedCompositeFieldContainer[_v1.Artifact]:
-        ...
+        """What the task has produced so far."""
     @_b.property
     def history(self) -> _containers.RepeatedCompositeFieldContainer[_v1.Message]:
-        ...
+        """Messages of the task, oldest first; how many is limited by the history length asked for."""
     @_b.property
     def metadata(self) -> _google.Struct:
-        ...
+        """Free data about the task; extensions keep theirs under their URI."""
     def __init__(
         self,
         *,
@@ -120,17 +146,21 @@ class Task(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class TaskStatus(_message.Message):
+    """The state of a task at one moment."""
     DESCRIPTOR: _descriptor.Descriptor
     STATE_FIELD_NUMBER: _t.Final = 1
     MESSAGE_FIELD_NUMBER: _t.Final = 2
     TIMESTAMP_FIELD_NUMBER: _t.Final = 3
     state: _v1.TaskState.ValueType
+    """One of the task states."""
     @_b.property
     def message(self) -> _v1.Message:
-        ...
+        """What the agent has to say about this status: a progress note, a question, the reason of a
+        failure.
+        """
     @_b.property
     def timestamp(self) -> _google.Timestamp:
-        ...
+        """When this status was set."""
     def __init__(
         self,
         *,
@@ -143,6 +173,7 @@ class TaskStatus(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class Part(_message.Message):
+    """A piece of content. Every kind may have a media type, a file name and metadata."""
     DESCRIPTOR: _descriptor.Descriptor
     TEXT_FIELD_NUMBER: _t.Final = 1
     RAW_FIELD_NUMBER: _t.Final = 2
@@ -152,16 +183,21 @@ class Part(_message.Message):
     FILENAME_FIELD_NUMBER: _t.Final = 6
     MEDIA_TYPE_FIELD_NUMBER: _t.Final = 7
     text: _b.str
+    """Text."""
     raw: _b.bytes
+    """Bytes of a file; base64 in JSON."""
     url: _b.str
+    """Where the bytes of a file can be had."""
     @_b.property
     def data(self) -> _google.Value:
-        ...
+        """Any JSON value, null included."""
     @_b.property
     def metadata(self) -> _google.Struct:
-        ...
+        """Free data about the part; extensions keep theirs under their URI."""
     filename: _b.str
+    """The name that a file should have."""
     media_type: _b.str
+    """The media type of the content."""
     def __init__(
         self,
         *,
@@ -178,6 +214,7 @@ class Part(_message.Message):
     def WhichOneof(self, oneof_group: _t.Literal["content"]) -> _t.Literal["text", "raw", "url", "data"] | None: ...
 
 class Message(_message.Message):
+    """One turn of a conversation, by the caller or by the agent."""
     DESCRIPTOR: _descriptor.Descriptor
     MESSAGE_ID_FIELD_NUMBER: _t.Final = 1
     CONTEXT_ID_FIELD_NUMBER: _t.Final = 2
@@ -188,21 +225,25 @@ class Message(_message.Message):
     EXTENSIONS_FIELD_NUMBER: _t.Final = 7
     REFERENCE_TASK_IDS_FIELD_NUMBER: _t.Final = 8
     message_id: _b.str
+    """Made by the author of the message; the same id again means the same message again."""
     context_id: _b.str
+    """The conversation to go on with; empty for a new one."""
     task_id: _b.str
+    """The task to go on with; empty for a new one."""
     role: _v1.Role.ValueType
+    """Who wrote it."""
     @_b.property
     def parts(self) -> _containers.RepeatedCompositeFieldContainer[_v1.Part]:
-        ...
+        """The content, in order; at least one part."""
     @_b.property
     def metadata(self) -> _google.Struct:
-        ...
+        """Free data about the message; extensions keep theirs under their URI."""
     @_b.property
     def extensions(self) -> _containers.RepeatedScalarFieldContainer[_b.str]:
-        ...
+        """URIs of the extensions that had a share in this message."""
     @_b.property
     def reference_task_ids(self) -> _containers.RepeatedScalarFieldContainer[_b.str]:
-        ...
+        """Other tasks that the message is about."""
     def __init__(
         self,
         *,
@@ -220,6 +261,7 @@ class Message(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class Artifact(_message.Message):
+    """One result of a task, such as a document, an image or a table."""
     DESCRIPTOR: _descriptor.Descriptor
     ARTIFACT_ID_FIELD_NUMBER: _t.Final = 1
     NAME_FIELD_NUMBER: _t.Final = 2
@@ -228,17 +270,20 @@ class Artifact(_message.Message):
     METADATA_FIELD_NUMBER: _t.Final = 5
     EXTENSIONS_FIELD_NUMBER: _t.Final = 6
     artifact_id: _b.str
+    """Unique within its task."""
     name: _b.str
+    """A short name for people; a later version of the result keeps it."""
     description: _b.str
+    """What the result is, for people."""
     @_b.property
     def parts(self) -> _containers.RepeatedCompositeFieldContainer[_v1.Part]:
-        ...
+        """The content, in order; at least one part."""
     @_b.property
     def metadata(self) -> _google.Struct:
-        ...
+        """Free data about the artifact; extensions keep theirs under their URI."""
     @_b.property
     def extensions(self) -> _containers.RepeatedScalarFieldContainer[_b.str]:
-        ...
+        """URIs of the extensions that had a share in this artifact."""
     def __init__(
         self,
         *,
@@ -254,19 +299,22 @@ class Artifact(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class TaskStatusUpdateEvent(_message.Message):
+    """Tells readers of a stream that the status of a task has changed."""
     DESCRIPTOR: _descriptor.Descriptor
     TASK_ID_FIELD_NUMBER: _t.Final = 1
     CONTEXT_ID_FIELD_NUMBER: _t.Final = 2
     STATUS_FIELD_NUMBER: _t.Final = 3
     METADATA_FIELD_NUMBER: _t.Final = 4
     task_id: _b.str
+    """The task concerned."""
     context_id: _b.str
+    """The conversation of that task."""
     @_b.property
     def status(self) -> _v1.TaskStatus:
-        ...
+        """The new status."""
     @_b.property
     def metadata(self) -> _google.Struct:
-        ...
+        """Free data about the event."""
     def __init__(
         self,
         *,
@@ -280,6 +328,7 @@ class TaskStatusUpdateEvent(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class TaskArtifactUpdateEvent(_message.Message):
+    """Tells readers of a stream that an artifact is new or has grown."""
     DESCRIPTOR: _descriptor.Descriptor
     TASK_ID_FIELD_NUMBER: _t.Final = 1
     CONTEXT_ID_FIELD_NUMBER: _t.Final = 2
@@ -288,15 +337,21 @@ class TaskArtifactUpdateEvent(_message.Message):
     LAST_CHUNK_FIELD_NUMBER: _t.Final = 5
     METADATA_FIELD_NUMBER: _t.Final = 6
     task_id: _b.str
+    """The task concerned."""
     context_id: _b.str
+    """The conversation of that task."""
     @_b.property
     def artifact(self) -> _v1.Artifact:
-        ...
+        """The artifact, or the parts to be added to it."""
     append: _b.bool
+    """True: add the parts to the artifact of the same id. False: the artifact is new, or takes the
+    place of the old one.
+    """
     last_chunk: _b.bool
+    """True on the last piece of this artifact."""
     @_b.property
     def metadata(self) -> _google.Struct:
-        ...
+        """Free data about the event."""
     def __init__(
         self,
         *,
@@ -312,11 +367,14 @@ class TaskArtifactUpdateEvent(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class AuthenticationInfo(_message.Message):
+    """How the agent proves who it is when it calls a webhook."""
     DESCRIPTOR: _descriptor.Descriptor
     SCHEME_FIELD_NUMBER: _t.Final = 1
     CREDENTIALS_FIELD_NUMBER: _t.Final = 2
     scheme: _b.str
+    """The HTTP authentication scheme, such as Bearer."""
     credentials: _b.str
+    """What follows the scheme in the Authorization header. A secret."""
     def __init__(
         self,
         *,
@@ -328,15 +386,20 @@ class AuthenticationInfo(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class AgentInterface(_message.Message):
+    """One address at which the agent can be called, and how."""
     DESCRIPTOR: _descriptor.Descriptor
     URL_FIELD_NUMBER: _t.Final = 1
     PROTOCOL_BINDING_FIELD_NUMBER: _t.Final = 2
     TENANT_FIELD_NUMBER: _t.Final = 3
     PROTOCOL_VERSION_FIELD_NUMBER: _t.Final = 4
     url: _b.str
+    """The address; for gRPC the target, for HTTP the base of all paths."""
     protocol_binding: _b.str
+    """`JSONRPC`, `GRPC`, `HTTP+JSON`, or the URI of another binding."""
     tenant: _b.str
+    """The tenant to put into every request at this address; empty for none."""
     protocol_version: _b.str
+    """The protocol version spoken here, as Major.Minor."""
     def __init__(
         self,
         *,
@@ -350,6 +413,9 @@ class AgentInterface(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class AgentCard(_message.Message):
+    """What an agent says about itself: who it is, where it is, what it can do and how callers are
+    checked.
+    """
     DESCRIPTOR: _descriptor.Descriptor
     NAME_FIELD_NUMBER: _t.Final = 1
     DESCRIPTION_FIELD_NUMBER: _t.Final = 2
@@ -366,37 +432,42 @@ class AgentCard(_message.Message):
     SIGNATURES_FIELD_NUMBER: _t.Final = 13
     ICON_URL_FIELD_NUMBER: _t.Final = 14
     name: _b.str
+    """The name of the agent, for people."""
     description: _b.str
+    """What the agent is for, for people and for other agents that choose one."""
     @_b.property
     def supported_interfaces(self) -> _containers.RepeatedCompositeFieldContainer[_v1.AgentInterface]:
-        ...
+        """Where the agent can be called; the first is the one it likes best."""
     @_b.property
     def provider(self) -> _v1.AgentProvider:
-        ...
+        """Who runs the agent."""
     version: _b.str
+    """The release of the agent itself, in whatever form its maker uses."""
     documentation_url: _b.str
+    """Where more can be read about the agent."""
     @_b.property
     def capabilities(self) -> _v1.AgentCapabilities:
-        ...
+        """Which optional parts of the protocol it supports."""
     @_b.property
     def security_schemes(self) -> _containers.MessageMap[_b.str, _v1.SecurityScheme]:
-        ...
+        """Ways to authenticate, by the name that requirements use for them."""
     @_b.property
     def security_requirements(self) -> _containers.RepeatedCompositeFieldContainer[_v1.SecurityRequirement]:
-        ...
+        """What a caller needs: any one of these."""
     @_b.property
     def default_input_modes(self) -> _containers.RepeatedScalarFieldContainer[_b.str]:
-        ...
+        """Media types that every skill reads unless it lists its own."""
     @_b.property
     def default_output_modes(self) -> _containers.RepeatedScalarFieldContainer[_b.str]:
-        ...
+        """Media types that every skill writes unless it lists its own."""
     @_b.property
     def skills(self) -> _containers.RepeatedCompositeFieldContainer[_v1.AgentSkill]:
-        ...
+        """What the agent can do, one entry for each ability."""
     @_b.property
     def signatures(self) -> _containers.RepeatedCompositeFieldContainer[_v1.AgentCardSignature]:
-        ...
+        """Signatures over the canonical form of this card without this field."""
     icon_url: _b.str
+    """A picture of the agent."""
     def __init__(
         self,
         *,
@@ -420,11 +491,14 @@ class AgentCard(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class AgentProvider(_message.Message):
+    """The organisation behind an agent."""
     DESCRIPTOR: _descriptor.Descriptor
     URL_FIELD_NUMBER: _t.Final = 1
     ORGANIZATION_FIELD_NUMBER: _t.Final = 2
     url: _b.str
+    """Its web site."""
     organization: _b.str
+    """Its name."""
     def __init__(
         self,
         *,
@@ -436,17 +510,21 @@ class AgentProvider(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class AgentCapabilities(_message.Message):
+    """The optional parts of the protocol; what is not said is not supported."""
     DESCRIPTOR: _descriptor.Descriptor
     STREAMING_FIELD_NUMBER: _t.Final = 1
     PUSH_NOTIFICATIONS_FIELD_NUMBER: _t.Final = 2
     EXTENSIONS_FIELD_NUMBER: _t.Final = 3
     EXTENDED_AGENT_CARD_FIELD_NUMBER: _t.Final = 4
     streaming: _b.bool
+    """Streaming answers and subscriptions."""
     push_notifications: _b.bool
+    """Calls to webhooks when a task changes."""
     @_b.property
     def extensions(self) -> _containers.RepeatedCompositeFieldContainer[_v1.AgentExtension]:
-        ...
+        """Extensions that the agent understands."""
     extended_agent_card: _b.bool
+    """A fuller card for callers who have authenticated."""
     def __init__(
         self,
         *,
@@ -460,17 +538,21 @@ class AgentCapabilities(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class AgentExtension(_message.Message):
+    """An extension of the protocol that the agent understands."""
     DESCRIPTOR: _descriptor.Descriptor
     URI_FIELD_NUMBER: _t.Final = 1
     DESCRIPTION_FIELD_NUMBER: _t.Final = 2
     REQUIRED_FIELD_NUMBER: _t.Final = 3
     PARAMS_FIELD_NUMBER: _t.Final = 4
     uri: _b.str
+    """What the extension is known by."""
     description: _b.str
+    """What the agent uses it for."""
     required: _b.bool
+    """True: callers that do not activate it are refused."""
     @_b.property
     def params(self) -> _google.Struct:
-        ...
+        """Settings, as the extension itself defines them."""
     def __init__(
         self,
         *,
@@ -484,6 +566,7 @@ class AgentExtension(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class AgentSkill(_message.Message):
+    """One ability of an agent."""
     DESCRIPTOR: _descriptor.Descriptor
     ID_FIELD_NUMBER: _t.Final = 1
     NAME_FIELD_NUMBER: _t.Final = 2
@@ -494,23 +577,26 @@ class AgentSkill(_message.Message):
     OUTPUT_MODES_FIELD_NUMBER: _t.Final = 7
     SECURITY_REQUIREMENTS_FIELD_NUMBER: _t.Final = 8
     id: _b.str
+    """Unique within the card."""
     name: _b.str
+    """A short name for people."""
     description: _b.str
+    """What it does, in enough detail to choose it by."""
     @_b.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_b.str]:
-        ...
+        """Words to find it by."""
     @_b.property
     def examples(self) -> _containers.RepeatedScalarFieldContainer[_b.str]:
-        ...
+        """Requests that it can serve."""
     @_b.property
     def input_modes(self) -> _containers.RepeatedScalarFieldContainer[_b.str]:
-        ...
+        """Media types that it reads, in place of the default ones of the card."""
     @_b.property
     def output_modes(self) -> _containers.RepeatedScalarFieldContainer[_b.str]:
-        ...
+        """Media types that it writes, in place of the default ones of the card."""
     @_b.property
     def security_requirements(self) -> _containers.RepeatedCompositeFieldContainer[_v1.SecurityRequirement]:
-        ...
+        """What a caller needs for this skill: any one of these."""
     def __init__(
         self,
         *,
@@ -528,15 +614,18 @@ class AgentSkill(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class AgentCardSignature(_message.Message):
+    """One JSON Web Signature of the card, with the payload left out (RFC 7515)."""
     DESCRIPTOR: _descriptor.Descriptor
     PROTECTED_FIELD_NUMBER: _t.Final = 1
     SIGNATURE_FIELD_NUMBER: _t.Final = 2
     HEADER_FIELD_NUMBER: _t.Final = 3
     protected: _b.str
+    """The protected header: base64url of a JSON object."""
     signature: _b.str
+    """The signature itself, in base64url."""
     @_b.property
     def header(self) -> _google.Struct:
-        ...
+        """Header members that the signature does not cover."""
     def __init__(
         self,
         *,
@@ -549,6 +638,7 @@ class AgentCardSignature(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class TaskPushNotificationConfig(_message.Message):
+    """A webhook that is told of the changes of a task."""
     DESCRIPTOR: _descriptor.Descriptor
     TENANT_FIELD_NUMBER: _t.Final = 1
     ID_FIELD_NUMBER: _t.Final = 2
@@ -557,13 +647,20 @@ class TaskPushNotificationConfig(_message.Message):
     TOKEN_FIELD_NUMBER: _t.Final = 5
     AUTHENTICATION_FIELD_NUMBER: _t.Final = 6
     tenant: _b.str
+    """The tenant that the request is for; empty for none."""
     id: _b.str
+    """Unique within the task; the server makes one when it is empty."""
     task_id: _b.str
+    """The task; left empty inside a message, where the server fills it in."""
     url: _b.str
+    """Where the events are sent to."""
     token: _b.str
+    """Given back in a header with each event, so that the receiver knows who made the subscription. A
+    secret.
+    """
     @_b.property
     def authentication(self) -> _v1.AuthenticationInfo:
-        ...
+        """How the agent authenticates to the webhook."""
     def __init__(
         self,
         *,
@@ -579,11 +676,12 @@ class TaskPushNotificationConfig(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class StringList(_message.Message):
+    """A list of strings, for use as the value of a map."""
     DESCRIPTOR: _descriptor.Descriptor
     LIST_FIELD_NUMBER: _t.Final = 1
     @_b.property
     def list(self) -> _containers.RepeatedScalarFieldContainer[_b.str]:
-        ...
+        """The strings, in order."""
     def __init__(
         self,
         *,
@@ -594,11 +692,12 @@ class StringList(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class SecurityRequirement(_message.Message):
+    """Schemes that are needed together."""
     DESCRIPTOR: _descriptor.Descriptor
     SCHEMES_FIELD_NUMBER: _t.Final = 1
     @_b.property
     def schemes(self) -> _containers.MessageMap[_b.str, _v1.StringList]:
-        ...
+        """Name of the scheme in the card, and the scopes needed of it."""
     def __init__(
         self,
         *,
@@ -609,6 +708,7 @@ class SecurityRequirement(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class SecurityScheme(_message.Message):
+    """One way to authenticate."""
     DESCRIPTOR: _descriptor.Descriptor
     API_KEY_SECURITY_SCHEME_FIELD_NUMBER: _t.Final = 1
     HTTP_AUTH_SECURITY_SCHEME_FIELD_NUMBER: _t.Final = 2
@@ -617,19 +717,19 @@ class SecurityScheme(_message.Message):
     MTLS_SECURITY_SCHEME_FIELD_NUMBER: _t.Final = 5
     @_b.property
     def api_key_security_scheme(self) -> _v1.APIKeySecurityScheme:
-        ...
+        """A key in a header, a query parameter or a cookie."""
     @_b.property
     def http_auth_security_scheme(self) -> _v1.HTTPAuthSecurityScheme:
-        ...
+        """An HTTP authentication scheme, such as Basic or Bearer."""
     @_b.property
     def oauth2_security_scheme(self) -> _v1.OAuth2SecurityScheme:
-        ...
+        """OAuth 2.0."""
     @_b.property
     def open_id_connect_security_scheme(self) -> _v1.OpenIdConnectSecurityScheme:
-        ...
+        """OpenID Connect."""
     @_b.property
     def mtls_security_scheme(self) -> _v1.MutualTlsSecurityScheme:
-        ...
+        """A client certificate."""
     def __init__(
         self,
         *,
@@ -644,13 +744,17 @@ class SecurityScheme(_message.Message):
     def WhichOneof(self, oneof_group: _t.Literal["scheme"]) -> _t.Literal["api_key_security_scheme", "http_auth_security_scheme", "oauth2_security_scheme", "open_id_connect_security_scheme", "mtls_security_scheme"] | None: ...
 
 class APIKeySecurityScheme(_message.Message):
+    """A fixed key that the caller sends along."""
     DESCRIPTOR: _descriptor.Descriptor
     DESCRIPTION_FIELD_NUMBER: _t.Final = 1
     LOCATION_FIELD_NUMBER: _t.Final = 2
     NAME_FIELD_NUMBER: _t.Final = 3
     description: _b.str
+    """A note for people."""
     location: _b.str
+    """Where it is sent: `header`, `query` or `cookie`."""
     name: _b.str
+    """The name of that header, parameter or cookie."""
     def __init__(
         self,
         *,
@@ -663,13 +767,17 @@ class APIKeySecurityScheme(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class HTTPAuthSecurityScheme(_message.Message):
+    """Authentication by the HTTP Authorization header."""
     DESCRIPTOR: _descriptor.Descriptor
     DESCRIPTION_FIELD_NUMBER: _t.Final = 1
     SCHEME_FIELD_NUMBER: _t.Final = 2
     BEARER_FORMAT_FIELD_NUMBER: _t.Final = 3
     description: _b.str
+    """A note for people."""
     scheme: _b.str
+    """The name of the scheme in that header, in any case."""
     bearer_format: _b.str
+    """A hint at what the bearer token looks like, such as `JWT`."""
     def __init__(
         self,
         *,
@@ -682,15 +790,18 @@ class HTTPAuthSecurityScheme(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class OAuth2SecurityScheme(_message.Message):
+    """Authentication by OAuth 2.0."""
     DESCRIPTOR: _descriptor.Descriptor
     DESCRIPTION_FIELD_NUMBER: _t.Final = 1
     FLOWS_FIELD_NUMBER: _t.Final = 2
     OAUTH2_METADATA_URL_FIELD_NUMBER: _t.Final = 3
     description: _b.str
+    """A note for people."""
     @_b.property
     def flows(self) -> _v1.OAuthFlows:
-        ...
+        """How a token is had."""
     oauth2_metadata_url: _b.str
+    """The authorization server metadata (RFC 8414)."""
     def __init__(
         self,
         *,
@@ -703,11 +814,14 @@ class OAuth2SecurityScheme(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class OpenIdConnectSecurityScheme(_message.Message):
+    """Authentication by OpenID Connect."""
     DESCRIPTOR: _descriptor.Descriptor
     DESCRIPTION_FIELD_NUMBER: _t.Final = 1
     OPEN_ID_CONNECT_URL_FIELD_NUMBER: _t.Final = 2
     description: _b.str
+    """A note for people."""
     open_id_connect_url: _b.str
+    """The discovery document."""
     def __init__(
         self,
         *,
@@ -719,9 +833,11 @@ class OpenIdConnectSecurityScheme(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class MutualTlsSecurityScheme(_message.Message):
+    """Authentication by a client certificate on the TLS connection."""
     DESCRIPTOR: _descriptor.Descriptor
     DESCRIPTION_FIELD_NUMBER: _t.Final = 1
     description: _b.str
+    """A note for people."""
     def __init__(
         self,
         *,
@@ -732,6 +848,7 @@ class MutualTlsSecurityScheme(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class OAuthFlows(_message.Message):
+    """The OAuth 2.0 flow on offer."""
     DESCRIPTOR: _descriptor.Descriptor
     AUTHORIZATION_CODE_FIELD_NUMBER: _t.Final = 1
     CLIENT_CREDENTIALS_FIELD_NUMBER: _t.Final = 2
@@ -740,19 +857,19 @@ class OAuthFlows(_message.Message):
     DEVICE_CODE_FIELD_NUMBER: _t.Final = 5
     @_b.property
     def authorization_code(self) -> _v1.AuthorizationCodeOAuthFlow:
-        ...
+        """With a person who agrees in a browser."""
     @_b.property
     def client_credentials(self) -> _v1.ClientCredentialsOAuthFlow:
-        ...
+        """Between machines."""
     @_b.property
     def implicit(self) -> _v1.ImplicitOAuthFlow:
-        ...
+        """In a browser, without a code; out of use for its weakness."""
     @_b.property
     def password(self) -> _v1.PasswordOAuthFlow:
-        ...
+        """With the password of a person; out of use for its weakness."""
     @_b.property
     def device_code(self) -> _v1.DeviceCodeOAuthFlow:
-        ...
+        """On a device without a browser."""
     def __init__(
         self,
         *,
@@ -767,6 +884,7 @@ class OAuthFlows(_message.Message):
     def WhichOneof(self, oneof_group: _t.Literal["flow"]) -> _t.Literal["authorization_code", "client_credentials", "implicit", "password", "device_code"] | None: ...
 
 class AuthorizationCodeOAuthFlow(_message.Message):
+    """OAuth 2.0 authorization code flow."""
     DESCRIPTOR: _descriptor.Descriptor
     AUTHORIZATION_URL_FIELD_NUMBER: _t.Final = 1
     TOKEN_URL_FIELD_NUMBER: _t.Final = 2
@@ -774,12 +892,16 @@ class AuthorizationCodeOAuthFlow(_message.Message):
     SCOPES_FIELD_NUMBER: _t.Final = 4
     PKCE_REQUIRED_FIELD_NUMBER: _t.Final = 5
     authorization_url: _b.str
+    """Where the person agrees."""
     token_url: _b.str
+    """Where tokens are had."""
     refresh_url: _b.str
+    """Where tokens are renewed, if elsewhere."""
     @_b.property
     def scopes(self) -> _containers.ScalarMap[_b.str, _b.str]:
-        ...
+        """Scopes that exist, with a description of each."""
     pkce_required: _b.bool
+    """True: the client has to use PKCE (RFC 7636)."""
     def __init__(
         self,
         *,
@@ -794,15 +916,18 @@ class AuthorizationCodeOAuthFlow(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class ClientCredentialsOAuthFlow(_message.Message):
+    """OAuth 2.0 client credentials flow."""
     DESCRIPTOR: _descriptor.Descriptor
     TOKEN_URL_FIELD_NUMBER: _t.Final = 1
     REFRESH_URL_FIELD_NUMBER: _t.Final = 2
     SCOPES_FIELD_NUMBER: _t.Final = 3
     token_url: _b.str
+    """Where tokens are had."""
     refresh_url: _b.str
+    """Where tokens are renewed, if elsewhere."""
     @_b.property
     def scopes(self) -> _containers.ScalarMap[_b.str, _b.str]:
-        ...
+        """Scopes that exist, with a description of each."""
     def __init__(
         self,
         *,
@@ -815,15 +940,18 @@ class ClientCredentialsOAuthFlow(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class ImplicitOAuthFlow(_message.Message):
+    """OAuth 2.0 implicit flow."""
     DESCRIPTOR: _descriptor.Descriptor
     AUTHORIZATION_URL_FIELD_NUMBER: _t.Final = 1
     REFRESH_URL_FIELD_NUMBER: _t.Final = 2
     SCOPES_FIELD_NUMBER: _t.Final = 3
     authorization_url: _b.str
+    """Where the person agrees."""
     refresh_url: _b.str
+    """Where tokens are renewed, if elsewhere."""
     @_b.property
     def scopes(self) -> _containers.ScalarMap[_b.str, _b.str]:
-        ...
+        """Scopes that exist, with a description of each."""
     def __init__(
         self,
         *,
@@ -836,15 +964,18 @@ class ImplicitOAuthFlow(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class PasswordOAuthFlow(_message.Message):
+    """OAuth 2.0 resource owner password flow."""
     DESCRIPTOR: _descriptor.Descriptor
     TOKEN_URL_FIELD_NUMBER: _t.Final = 1
     REFRESH_URL_FIELD_NUMBER: _t.Final = 2
     SCOPES_FIELD_NUMBER: _t.Final = 3
     token_url: _b.str
+    """Where tokens are had."""
     refresh_url: _b.str
+    """Where tokens are renewed, if elsewhere."""
     @_b.property
     def scopes(self) -> _containers.ScalarMap[_b.str, _b.str]:
-        ...
+        """Scopes that exist, with a description of each."""
     def __init__(
         self,
         *,
@@ -857,17 +988,21 @@ class PasswordOAuthFlow(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class DeviceCodeOAuthFlow(_message.Message):
+    """OAuth 2.0 device authorization flow (RFC 8628)."""
     DESCRIPTOR: _descriptor.Descriptor
     DEVICE_AUTHORIZATION_URL_FIELD_NUMBER: _t.Final = 1
     TOKEN_URL_FIELD_NUMBER: _t.Final = 2
     REFRESH_URL_FIELD_NUMBER: _t.Final = 3
     SCOPES_FIELD_NUMBER: _t.Final = 4
     device_authorization_url: _b.str
+    """Where the device asks for its code."""
     token_url: _b.str
+    """Where tokens are had."""
     refresh_url: _b.str
+    """Where tokens are renewed, if elsewhere."""
     @_b.property
     def scopes(self) -> _containers.ScalarMap[_b.str, _b.str]:
-        ...
+        """Scopes that exist, with a description of each."""
     def __init__(
         self,
         *,
@@ -881,21 +1016,23 @@ class DeviceCodeOAuthFlow(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class SendMessageRequest(_message.Message):
+    """A message to the agent."""
     DESCRIPTOR: _descriptor.Descriptor
     TENANT_FIELD_NUMBER: _t.Final = 1
     MESSAGE_FIELD_NUMBER: _t.Final = 2
     CONFIGURATION_FIELD_NUMBER: _t.Final = 3
     METADATA_FIELD_NUMBER: _t.Final = 4
     tenant: _b.str
+    """The tenant that the request is for; empty for none."""
     @_b.property
     def message(self) -> _v1.Message:
-        ...
+        """The message."""
     @_b.property
     def configuration(self) -> _v1.SendMessageConfiguration:
-        ...
+        """How it should be answered."""
     @_b.property
     def metadata(self) -> _google.Struct:
-        ...
+        """Free data about the request; extensions keep theirs under their URI."""
     def __init__(
         self,
         *,
@@ -909,13 +1046,17 @@ class SendMessageRequest(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class GetTaskRequest(_message.Message):
+    """Which task to give."""
     DESCRIPTOR: _descriptor.Descriptor
     TENANT_FIELD_NUMBER: _t.Final = 1
     ID_FIELD_NUMBER: _t.Final = 2
     HISTORY_LENGTH_FIELD_NUMBER: _t.Final = 3
     tenant: _b.str
+    """The tenant that the request is for; empty for none."""
     id: _b.str
+    """The task."""
     history_length: _b.int
+    """How many of the last messages to show: unset leaves it to the server, 0 is none."""
     def __init__(
         self,
         *,
@@ -928,6 +1069,7 @@ class GetTaskRequest(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class ListTasksRequest(_message.Message):
+    """Which tasks to list; filters that are given must all hold."""
     DESCRIPTOR: _descriptor.Descriptor
     TENANT_FIELD_NUMBER: _t.Final = 1
     CONTEXT_ID_FIELD_NUMBER: _t.Final = 2
@@ -938,15 +1080,22 @@ class ListTasksRequest(_message.Message):
     STATUS_TIMESTAMP_AFTER_FIELD_NUMBER: _t.Final = 7
     INCLUDE_ARTIFACTS_FIELD_NUMBER: _t.Final = 8
     tenant: _b.str
+    """The tenant that the request is for; empty for none."""
     context_id: _b.str
+    """Only tasks of this conversation."""
     status: _v1.TaskState.ValueType
+    """Only tasks in this state; unspecified for any."""
     page_size: _b.int
+    """Tasks on a page, 1 to 100; unset means 50."""
     page_token: _b.str
+    """The next_page_token of the page before; empty for the first."""
     history_length: _b.int
+    """How many of the last messages each task shows: unset leaves it to the server, 0 is none."""
     @_b.property
     def status_timestamp_after(self) -> _google.Timestamp:
-        ...
+        """Only tasks whose status was set at this time or later."""
     include_artifacts: _b.bool
+    """True: tasks come with their artifacts; unset means without."""
     def __init__(
         self,
         *,
@@ -964,6 +1113,7 @@ class ListTasksRequest(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class ListTasksResponse(_message.Message):
+    """One page of tasks, the newest status first."""
     DESCRIPTOR: _descriptor.Descriptor
     TASKS_FIELD_NUMBER: _t.Final = 1
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _t.Final = 2
@@ -971,10 +1121,13 @@ class ListTasksResponse(_message.Message):
     TOTAL_SIZE_FIELD_NUMBER: _t.Final = 4
     @_b.property
     def tasks(self) -> _containers.RepeatedCompositeFieldContainer[_v1.Task]:
-        ...
+        """The tasks of the page."""
     next_page_token: _b.str
+    """Where the next page begins; empty on the last one."""
     page_size: _b.int
+    """The page size that was applied, whatever the number of tasks here."""
     total_size: _b.int
+    """How many tasks match on all pages together."""
     def __init__(
         self,
         *,
@@ -988,15 +1141,18 @@ class ListTasksResponse(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class CancelTaskRequest(_message.Message):
+    """Which task to stop."""
     DESCRIPTOR: _descriptor.Descriptor
     TENANT_FIELD_NUMBER: _t.Final = 1
     ID_FIELD_NUMBER: _t.Final = 2
     METADATA_FIELD_NUMBER: _t.Final = 3
     tenant: _b.str
+    """The tenant that the request is for; empty for none."""
     id: _b.str
+    """The task."""
     @_b.property
     def metadata(self) -> _google.Struct:
-        ...
+        """Free data for the agent, such as the reason."""
     def __init__(
         self,
         *,
@@ -1009,13 +1165,17 @@ class CancelTaskRequest(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class GetTaskPushNotificationConfigRequest(_message.Message):
+    """Which webhook to give."""
     DESCRIPTOR: _descriptor.Descriptor
     TENANT_FIELD_NUMBER: _t.Final = 1
     TASK_ID_FIELD_NUMBER: _t.Final = 2
     ID_FIELD_NUMBER: _t.Final = 3
     tenant: _b.str
+    """The tenant that the request is for; empty for none."""
     task_id: _b.str
+    """The task."""
     id: _b.str
+    """The webhook."""
     def __init__(
         self,
         *,
@@ -1028,13 +1188,17 @@ class GetTaskPushNotificationConfigRequest(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class DeleteTaskPushNotificationConfigRequest(_message.Message):
+    """Which webhook to take off."""
     DESCRIPTOR: _descriptor.Descriptor
     TENANT_FIELD_NUMBER: _t.Final = 1
     TASK_ID_FIELD_NUMBER: _t.Final = 2
     ID_FIELD_NUMBER: _t.Final = 3
     tenant: _b.str
+    """The tenant that the request is for; empty for none."""
     task_id: _b.str
+    """The task."""
     id: _b.str
+    """The webhook."""
     def __init__(
         self,
         *,
@@ -1047,11 +1211,14 @@ class DeleteTaskPushNotificationConfigRequest(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class SubscribeToTaskRequest(_message.Message):
+    """Which task to follow."""
     DESCRIPTOR: _descriptor.Descriptor
     TENANT_FIELD_NUMBER: _t.Final = 1
     ID_FIELD_NUMBER: _t.Final = 2
     tenant: _b.str
+    """The tenant that the request is for; empty for none."""
     id: _b.str
+    """The task."""
     def __init__(
         self,
         *,
@@ -1063,15 +1230,20 @@ class SubscribeToTaskRequest(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class ListTaskPushNotificationConfigsRequest(_message.Message):
+    """Of which task to list the webhooks."""
     DESCRIPTOR: _descriptor.Descriptor
     TENANT_FIELD_NUMBER: _t.Final = 4
     TASK_ID_FIELD_NUMBER: _t.Final = 1
     PAGE_SIZE_FIELD_NUMBER: _t.Final = 2
     PAGE_TOKEN_FIELD_NUMBER: _t.Final = 3
     tenant: _b.str
+    """The tenant that the request is for; empty for none."""
     task_id: _b.str
+    """The task."""
     page_size: _b.int
+    """Webhooks on a page; 0 leaves it to the server."""
     page_token: _b.str
+    """The next_page_token of the page before; empty for the first."""
     def __init__(
         self,
         *,
@@ -1085,9 +1257,11 @@ class ListTaskPushNotificationConfigsRequest(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class GetExtendedAgentCardRequest(_message.Message):
+    """Asks for the card that authenticated callers may see."""
     DESCRIPTOR: _descriptor.Descriptor
     TENANT_FIELD_NUMBER: _t.Final = 1
     tenant: _b.str
+    """The tenant that the request is for; empty for none."""
     def __init__(
         self,
         *,
@@ -1098,15 +1272,16 @@ class GetExtendedAgentCardRequest(_message.Message):
     def WhichOneof(self, oneof_group: _t.Never) -> None: ...
 
 class SendMessageResponse(_message.Message):
+    """The answer of the agent to one message."""
     DESCRIPTOR: _descriptor.Descriptor
     TASK_FIELD_NUMBER: _t.Final = 1
     MESSAGE_FIELD_NUMBER: _t.Final = 2
     @_b.property
     def task(self) -> _v1.Task:
-        ...
+        """The task that the message began or went on with."""
     @_b.property
     def message(self) -> _v1.Message:
-        ...
+        """A direct answer, with no task."""
     def __init__(
         self,
         *,
@@ -1118,6 +1293,7 @@ class SendMessageResponse(_message.Message):
     def WhichOneof(self, oneof_group: _t.Literal["payload"]) -> _t.Literal["task", "message"] | None: ...
 
 class StreamResponse(_message.Message):
+    """One event of a stream. A stream is either one message, or a task followed by its updates."""
     DESCRIPTOR: _descriptor.Descriptor
     TASK_FIELD_NUMBER: _t.Final = 1
     MESSAGE_FIELD_NUMBER: _t.Final = 2
@@ -1125,16 +1301,16 @@ class StreamResponse(_message.Message):
     ARTIFACT_UPDATE_FIELD_NUMBER: _t.Final = 4
     @_b.property
     def task(self) -> _v1.Task:
-        ...
+        """The task as it stands, before its updates."""
     @_b.property
     def message(self) -> _v1.Message:
-        ...
+        """A direct answer, with no task; the only event of its stream."""
     @_b.property
     def status_update(self) -> _v1.TaskStatusUpdateEvent:
-        ...
+        """A change of status."""
     @_b.property
     def artifact_update(self) -> _v1.TaskArtifactUpdateEvent:
-        ...
+        """A new or grown artifact."""
     def __init__(
         self,
         *,
@@ -1148,13 +1324,15 @@ class StreamResponse(_message.Message):
     def WhichOneof(self, oneof_group: _t.Literal["payload"]) -> _t.Literal["task", "message", "status_update", "artifact_update"] | None: ...
 
 class ListTaskPushNotificationConfigsResponse(_message.Message):
+    """One page of webhooks."""
     DESCRIPTOR: _descriptor.Descriptor
     CONFIGS_FIELD_NUMBER: _t.Final = 1
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _t.Final = 2
     @_b.property
     def configs(self) -> _containers.RepeatedCompositeFieldContainer[_v1.TaskPushNotificationConfig]:
-        ...
+        """The webhooks of the page."""
     next_page_token: _b.str
+    """Where the next page begins; empty on the last one."""
     def __init__(
         self,
         *,
