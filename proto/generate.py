@@ -3,8 +3,8 @@
 Laws of this file:
 - The descriptors are the only source: every class, table, service and type stub is derived from them; none is
   listed here.
-- The classes live in a private descriptor pool with its own copies of the google files, so that another package
-  which registers the same symbols in the default pool can share the process.
+- The classes live in a private descriptor pool with its own google files, so that another package that
+  registers the same symbols in the default pool can share the process.
 - The output carries no check of the protobuf release and is the same on every Python version.
 - What was made is committed and never edited by hand; `--check` says whether it is up to date.
 """
@@ -145,7 +145,7 @@ def required_rows(proto: FileDescriptorProto) -> Iterator[str]:
 
 
 def service_module(module: str, proto: FileDescriptorProto) -> str:
-    """The runtime module of the service: tables, servicer, stub and registration; grpc is imported when needed."""
+    """The runtime module of the service: tables, servicer, stub, registration; imports grpc when needed."""
     (service,) = proto.service
     full_name = f"{proto.package}.{service.name}"
     lines = [f'"""{docstring_of([proto])} Service for grpcio. {NOTICE}"""', ""]
@@ -214,7 +214,7 @@ class Comments:
 
 
 class TypeStub:
-    """Writes the .pyi of one module; types are named through private imports so that no field can hide them."""
+    """Writes the .pyi of one module; private imports keep fields from hiding types."""
 
     def __init__(self, module: str, protos: list[FileDescriptorProto]) -> None:
         self.module, self.protos = module, protos
@@ -363,7 +363,7 @@ def presence(message: DescriptorProto) -> Iterator[str]:
 
 
 def service_stub(module: str, proto: FileDescriptorProto) -> str:
-    """The .pyi of a service module; the stub class serves grpc.aio and grpc channels and is typed for grpc.aio."""
+    """The .pyi of a service module; the stub serves every channel and is typed for grpc.aio."""
     (service,) = proto.service
     comments = Comments(proto, wanted=True)
     servicer, stub = [f"class {service.name}Servicer:", *comments.docstring((6, 0), "    ")], []
