@@ -1,6 +1,6 @@
 """The protos say what the contracts say, and the committed stubs are what the protos give.
 
-The contracts in tests/golden are the judge; of the protocol only the allowed v0.3 additions are repeated here.
+The contracts in tests/golden are the judge; only the allowed v0.3 additions are written out here.
 """
 
 import copy

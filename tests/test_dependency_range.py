@@ -1,0 +1,109 @@
+"""The stubs work with the lowest and the highest releases of protobuf and grpcio that the project allows.
+
+Each Python named in A2A_RANGE_PYTHONS (separated as in PATH) has one set of releases installed.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SCRIPT = """
+import asyncio, sys, warnings
+
+warnings.simplefilter("error")
+from a2a_stubs import google, v1, v03
+
+assert "grpc" not in sys.modules, "messages alone need no grpc"
+for stubs in (v1, v03):
+    task = stubs.Task(id="t", status=stubs.TaskStatus(state=stubs.TASK_STATE_WORKING))
+    task.status.timestamp.FromSeconds(1700000000)
+    task.metadata.update({"k": [1.5, None, {"deep": True}]})
+    again = stubs.Task.FromString(task.SerializeToString())
+    assert again == task and again.metadata["k"][2]["deep"] is True and type(again.metadata) is google.Struct
+
+import grpc
+from a2a_stubs import v1_grpc, v03_grpc
+
+
+class Agent(v1_grpc.A2AServiceServicer):
+    async def GetTask(self, request, context):
+        return v1.Task(id=request.id)
+
+    async def SubscribeToTask(self, request, context):
+        for state in (v1.TASK_STATE_WORKING, v1.TASK_STATE_COMPLETED):
+            yield v1.StreamResponse(task=v1.Task(id=request.id, status=v1.TaskStatus(state=state)))
+
+
+async def asynchronous(target):
+    async with grpc.aio.insecure_channel(target) as channel:
+        stub = v1_grpc.A2AServiceStub(channel)
+        assert (await stub.GetTask(v1.GetTaskRequest(id="x"), timeout=30)).id == "x"
+        events = stub.SubscribeToTask(v1.SubscribeToTaskRequest(id="x"))
+        states = [event.task.status.state async for event in events]
+        assert states == [v1.TASK_STATE_WORKING, v1.TASK_STATE_COMPLETED]
+        for call in (stub.CancelTask(v1.CancelTaskRequest(id="x")), old_card(channel)):
+            try:
+                await call
+                raise SystemExit("a method that nobody wrote has answered")
+            except grpc.aio.AioRpcError as error:
+                assert error.code() == grpc.StatusCode.UNIMPLEMENTED, error
+        try:
+            async for _ in stub.SendStreamingMessage(v1.SendMessageRequest()):
+                raise SystemExit("a stream that nobody wrote has answered")
+        except grpc.aio.AioRpcError as error:
+            assert error.code() == grpc.StatusCode.UNIMPLEMENTED, error
+
+
+def old_card(channel):
+    return v03_grpc.A2AServiceStub(channel).GetAgentCard(v03.GetAgentCardRequest())
+
+
+def blocking(target):
+    with grpc.insecure_channel(target) as channel:
+        stub = v1_grpc.A2AServiceStub(channel)
+        assert stub.GetTask(v1.GetTaskRequest(id="y"), timeout=30).id == "y"
+        assert len(list(stub.SubscribeToTask(v1.SubscribeToTaskRequest(id="y")))) == 2
+
+
+async def main():
+    server = grpc.aio.server()
+    v1_grpc.add_A2AServiceServicer_to_server(Agent(), server)
+    v03_grpc.add_A2AServiceServicer_to_server(v03_grpc.A2AServiceServicer(), server)
+    target = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    await server.start()
+    await asynchronous(target)
+    await asyncio.to_thread(blocking, target)
+    await server.stop(None)
+
+
+asyncio.run(main())
+print("round trips done")
+"""
+
+
+def check(python: str) -> None:
+    path = os.pathsep.join((str(ROOT), str(ROOT / "generated")))
+    done = subprocess.run(
+        [python, "-c", SCRIPT],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, done.stdout) == (0, "round trips done\n"), f"{python}: {done.stderr}"
+
+
+def test_stubs_work_with_the_installed_releases() -> None:
+    check(sys.executable)
+
+
+def test_stubs_work_with_every_allowed_set_of_releases() -> None:
+    pythons = [python for python in os.environ.get("A2A_RANGE_PYTHONS", "").split(os.pathsep) if python]
+    if not pythons:
+        pytest.skip("needs A2A_RANGE_PYTHONS, the Pythons with the lowest and the highest releases")
+    for python in pythons:
+        check(python)
