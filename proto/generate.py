@@ -61,24 +61,24 @@ SCALARS = {
 }
 
 
-def compile_protos(root: Path = HERE) -> descriptor_pb2.FileDescriptorSet:
-    """Both protos under `root` and the google files they need, dependencies first, with source comments."""
+def compile_protos(*, comments: bool) -> bytes:
+    """A FileDescriptorSet of both protos and the google files they need, dependencies first."""
     with tempfile.TemporaryDirectory() as directory:
         target = Path(directory, "set.binpb")
         arguments = [
             "protoc",
-            f"-I{root}",
+            f"-I{HERE}",
             f"-I{files('google.api').joinpath('annotations.proto').parent.parent.parent}",  # type: ignore[attr-defined]
             f"-I{files('grpc_tools').joinpath('_proto')}",
             "--include_imports",
-            "--include_source_info",
+            *["--include_source_info"] * comments,
             f"--descriptor_set_out={target}",
             *OURS.values(),
             *GOOGLE,
         ]
         if protoc.main(arguments) != 0:
             raise SystemExit("protoc refused the protos")
-        return descriptor_pb2.FileDescriptorSet.FromString(target.read_bytes())
+        return target.read_bytes()
 
 
 def tool_versions() -> str:
@@ -93,20 +93,16 @@ def runtime_modules(protos: dict[str, FileDescriptorProto]) -> Iterator[tuple[st
         f'"""Messages and services of A2A v1.0 and v0.3, in a descriptor pool of their own. {NOTICE}"""\n',
     )
     yield "py.typed", ""
-    yield "descriptors.py", descriptors_module(protos.values())
+    yield "descriptors.py", descriptors_module()
     for module, paths in MODULES.items():
         yield f"{module}.py", messages_module(module, [protos[path] for path in paths])
     for module, path in OURS.items():
         yield f"{module}_grpc.py", service_module(module, protos[path])
 
 
-def descriptors_module(protos: Iterable[FileDescriptorProto]) -> str:
-    """descriptors.py: the bytes of all files, the pool, and how a class is found in it."""
-    stripped = descriptor_pb2.FileDescriptorSet()
-    for proto in protos:
-        stripped.file.add().CopyFrom(proto)
-        stripped.file[-1].ClearField("source_code_info")
-    data = stripped.SerializeToString(deterministic=True)
+def descriptors_module() -> str:
+    """descriptors.py: all files as protoc wrote them, the pool, and how a class is found in it."""
+    data = compile_protos(comments=False)
     literal = "\n".join(f"    {data[start : start + 28]!r}" for start in range(0, len(data), 28))
     return (
         (HERE / "descriptors.py.in").read_text().format(notice=NOTICE, tools=tool_versions(), literal=literal)
@@ -401,9 +397,10 @@ def service_stub(module: str, proto: FileDescriptorProto) -> str:
     return "\n".join(lines) + "\n"
 
 
-def generate(root: Path = HERE) -> dict[str, str]:
+def generate() -> dict[str, str]:
     """File name -> text of the whole package."""
-    protos = {proto.name: proto for proto in compile_protos(root).file}
+    compiled = descriptor_pb2.FileDescriptorSet.FromString(compile_protos(comments=True))
+    protos = {proto.name: proto for proto in compiled.file}
     made = dict(runtime_modules(protos))
     made["descriptors.pyi"] = (HERE / "descriptors.pyi.in").read_text().format(notice=NOTICE)
     for module, paths in MODULES.items():
