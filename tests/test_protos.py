@@ -25,12 +25,6 @@ PROTOS = {"v1": "lf/a2a/v1/a2a.proto", "v03": "a2a/v1/a2a.proto"}
 STUBS = {"v1": (v1, v1_grpc), "v03": (v03, v03_grpc)}
 
 Field = descriptor_pb2.FieldDescriptorProto
-    "csharp_namespace",
-    "go_package",
-    "java_multiple_files",
-    "java_outer_classname",
-    "java_package",
-)
 
 # What peers of v0.3 send beyond the contract: fields by message, and further HTTP routes by method.
 EXTRA_FIELDS = {
