@@ -1,0 +1,251 @@
+"""Every option of a server: default, limit and meaning in one place, readable from code, flags, environment and file.
+
+Laws: an option is one `option(...)` row of `Options`; flags, environment names, file keys and the documentation table
+are made from the rows. Values are checked when the object is made and never change afterwards. No I/O but reading the
+one file that `read` is given; nothing here knows what an option is used for.
+"""
+
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final, get_args, get_origin
+
+ENVIRONMENT_PREFIX: Final = "A2A_GRPC_"
+MIB: Final = 1024 * 1024
+
+
+class OptionError(ValueError):
+    """An option has a wrong value; the text names the option, the value and what is allowed."""
+
+
+def option(
+    default: Any,
+    meaning: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[Any, ...] = (),
+) -> Any:
+    """One row: default value, meaning, and the smallest, largest or listed values allowed."""
+    return field(default=default, metadata={"meaning": meaning, "low": low, "high": high, "choices": choices})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The options of a server. Wrong values raise OptionError."""
+
+    # -- where it is
+    grpc: str = option(
+        "127.0.0.1:50051", "gRPC address `host:port`; empty switches gRPC off; port 0 picks a free one"
+    )
+    http: str = option(
+        "127.0.0.1:8080", "HTTP address `host:port`; empty switches HTTP off; port 0 picks a free one"
+    )
+    public_url: str = option(
+        "", "base URL under which clients reach HTTP, written into the card (BL-45); empty: the bound address"
+    )
+    public_grpc: str = option(
+        "",
+        "gRPC address written into the card; empty: host of `public_url` or the bound one, with the bound port",
+    )
+    grpc_url_style: str = option(
+        "authority",
+        "gRPC address in the card as `host:port` or as an absolute address (I-28)",
+        choices=("authority", "absolute"),
+    )
+    trust_forwarded: bool = option(
+        False, "take scheme, host and prefix of card URLs from X-Forwarded-* headers"
+    )
+    tls_cert: str = option("", "PEM file with the certificate chain of both ports; empty: no TLS")
+    tls_key: str = option("", "PEM file with the private key that belongs to `tls_cert`")
+    store: str = option("sqlite:a2a.db", "where tasks are kept: `memory:` or `sqlite:PATH`")
+    log_level: str = option("info", "least level of log lines", choices=("debug", "info", "warning", "error"))
+    # -- what it speaks
+    versions: tuple[str, ...] = option(("1.0", "0.3"), "protocol versions offered", choices=("1.0", "0.3"))
+    strict_version: bool = option(
+        False, "read an absent version literally as 0.3, also where only 1.0 can be meant (I-09)"
+    )
+    error_profile: str = option(
+        "1.0.1", "patch release whose error statuses are sent (I-02)", choices=("1.0.1", "1.0.0")
+    )
+    rest_media_type: str = option(
+        "application/a2a+json",
+        "media type of REST answers when the request names none (I-03)",
+        choices=("application/a2a+json", "application/json"),
+    )
+    reflection: bool = option(True, "serve gRPC reflection, v1 and v1alpha")
+    push_notifications: bool = option(False, "offer the push notification config operations")
+    ignore_inline_push: bool = option(
+        False, "ignore a push config inside a send instead of refusing it while push is off (I-61)"
+    )
+    redact_push_credentials: bool = option(
+        False, "leave credentials and token out of answers that hold push configs (I-60)"
+    )
+    close_on_input_required: bool = option(
+        True, "a sending stream closes when the turn ends in INPUT_REQUIRED (I-06)"
+    )
+    keep_status_messages: bool = option(True, "append the previous status message to the history (I-67)")
+    v03_file_bytes: str = option(
+        "auto",
+        "form of file bytes at v0.3 over gRPC and REST: raw, base64 text, or by user agent",
+        choices=("auto", "raw", "base64"),
+    )
+    deduplicate: str = option(
+        "authenticated",
+        "whose repeated sends (same messageId) give the first outcome (OP-SEND-14)",
+        choices=("authenticated", "always", "off"),
+    )
+    card_max_age: int = option(300, "seconds that a card may be cached", low=0, high=86_400 * 30)
+    # -- limits
+    max_request_bytes: int = option(
+        16 * MIB, "largest request on any wire, in bytes (BL-39)", low=1024, high=1024 * MIB
+    )
+    max_parts: int = option(1000, "most parts in one message", low=1, high=1_000_000)
+    max_depth: int = option(30, "deepest nesting of objects inside JSON values (JSON-18)", low=1, high=30)
+    max_streams: int = option(10_000, "most open streams; past it RESOURCE_EXHAUSTED", low=1, high=1_000_000)
+    max_turns: int = option(
+        1000, "most turns of user code at a time; past it RESOURCE_EXHAUSTED", low=1, high=1_000_000
+    )
+    default_history: int = option(
+        100,
+        "messages of history in an answer when the caller sets no historyLength (HIST-01)",
+        low=0,
+        high=100_000,
+    )
+    # -- time, in seconds
+    heartbeat: float = option(
+        15.0, "silence after which an event stream carries a comment line; 0: never (BL-36)", low=0, high=3600
+    )
+    stall_timeout: float = option(
+        30.0,
+        "how long a reader may block a stream before it alone is cut off (STREAM-06)",
+        low=0.1,
+        high=3600,
+    )
+    keepalive: float = option(
+        30.0, "seconds between HTTP/2 pings of the gRPC server; 0: none", low=0, high=86_400
+    )
+    lease: float = option(15.0, "seconds that a turn is owned without renewal", low=0.3, high=3600)
+    cancel_grace: float = option(
+        1.0, "seconds a canceled function has to stop before its task is settled", low=0, high=600
+    )
+    grace: float = option(
+        10.0, "seconds running turns have to finish after a stop signal (BL-34)", low=0, high=3600
+    )
+    dedupe_window: float = option(
+        86_400.0, "seconds that a messageId is remembered", low=1, high=86_400 * 365
+    )
+    retain: float = option(
+        86_400.0 * 7, "seconds that finished tasks are kept (BL-44)", low=1, high=86_400 * 3650
+    )
+    retain_count: int = option(100_000, "most finished tasks kept of each owner", low=1, high=1_000_000_000)
+    retain_stuck: float = option(
+        86_400.0 * 30,
+        "seconds that unfinished tasks without a running turn are kept",
+        low=1,
+        high=86_400 * 3650,
+    )
+    trim_interval: float = option(
+        60.0, "seconds between looks for what retention no longer keeps", low=0.05, high=86_400
+    )
+    block_warning: float = option(
+        0.5,
+        "seconds an async agent may hold the event loop before a warning names it (BL-17); 0: never",
+        low=0,
+        high=3600,
+    )
+
+    def __post_init__(self) -> None:
+        for row in fields(self):
+            _check(row.name, getattr(self, row.name), row.type, row.metadata)
+        if bool(self.tls_cert) != bool(self.tls_key):
+            raise OptionError("tls_cert and tls_key go together; one of them is empty")
+        if not self.versions:
+            raise OptionError("versions must hold at least one of 1.0, 0.3")
+
+
+def _check(name: str, value: Any, kind: Any, rule: Mapping[str, Any]) -> None:
+    expected = get_origin(kind) or kind
+    if not isinstance(value, (int, float) if expected is float else expected) or (
+        isinstance(value, bool) and expected is not bool
+    ):
+        raise OptionError(f"{name} must be of type {expected.__name__}, not {value!r}")
+    for entry in value if isinstance(value, tuple) else (value,):
+        if rule["choices"] and entry not in rule["choices"]:
+            raise OptionError(f"{name} must be one of {', '.join(rule['choices'])}, not {entry!r}")
+        low, high = rule["low"], rule["high"]
+        if (low is not None and entry < low) or (high is not None and entry > high):
+            raise OptionError(f"{name} must be between {low:g} and {high:g}, not {entry!r}")
+
+
+def _truth(text: str) -> bool:
+    known = {
+        "1": True,
+        "true": True,
+        "yes": True,
+        "on": True,
+        "0": False,
+        "false": False,
+        "no": False,
+        "off": False,
+    }
+    return known[text.strip().lower()]
+
+
+READERS: Final[Mapping[Any, Callable[[str], Any]]] = {str: str, int: int, float: float, bool: _truth}
+
+
+def from_text(name: str, text: str) -> Any:
+    """The value of an option written as text, as in a flag or an environment variable; lists are comma-separated."""
+    kinds = {row.name: row.type for row in fields(Options)}
+    kind = kinds[name]
+    try:
+        if get_origin(kind) is tuple:
+            reader = READERS[get_args(kind)[0]]
+            return tuple(reader(entry.strip()) for entry in text.split(",") if entry.strip())
+        return READERS[kind](text)
+    except (ValueError, KeyError):
+        raise OptionError(f"{name} cannot be read from {text!r}") from None
+
+
+def read(
+    file: str | Path | None = None, environment: Mapping[str, str] = os.environ, **given: Any
+) -> Options:
+    """Options from a TOML file, then the environment (`A2A_GRPC_MAX_PARTS`), then `given`; later ones win.
+
+    file: path of a TOML file with option names as keys, or None. given: ready values; None means not given.
+    Raises OptionError for an unknown key or a wrong value, OSError when the file cannot be read.
+    """
+    names = [row.name for row in fields(Options)]
+    values: dict[str, Any] = {}
+    if file is not None:
+        try:
+            content = tomllib.loads(Path(file).read_text("utf-8"))
+        except ValueError as fault:
+            raise OptionError(f"{file} is not readable TOML: {fault}") from None
+        values = {
+            name.replace("-", "_"): tuple(v) if isinstance(v, list) else v for name, v in content.items()
+        }
+    for name in names:
+        if (text := environment.get(ENVIRONMENT_PREFIX + name.upper())) is not None:
+            values[name] = from_text(name, text)
+    values |= {name: value for name, value in given.items() if value is not None}
+    if unknown := sorted(set(values) - set(names)):
+        raise OptionError(f"unknown option: {', '.join(unknown)}")
+    return Options(**values)
+
+
+def table() -> str:
+    """The options as a Markdown table, for the documentation: name, environment, default, limit, meaning."""
+    lines = ["| option | default | limit | meaning |", "| --- | --- | --- | --- |"]
+    for row in fields(Options):
+        rule = row.metadata
+        limit = ", ".join(map(str, rule["choices"])) or (
+            "" if rule["low"] is None else f"{rule['low']:g} to {rule['high']:g}"
+        )
+        default = ", ".join(row.default) if isinstance(row.default, tuple) else row.default
+        shown = f"`{default}`" if default != "" else "(empty)"
+        lines.append(f"| `{row.name}` | {shown} | {limit} | {rule['meaning']} |")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,149 @@
+"""What may be in a message, and how a push notification config is kept and shown.
+
+Laws: checks of content that need the agent's card or the options, but no task: media types, counts, numbers, addresses.
+Each failure names the field (ERR-06). Required fields are not here (methods.py), nor is anything about a task's state.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Final
+from urllib.parse import urlsplit
+
+import orjson
+from a2a_stubs import google, v1
+
+from a2a_grpc.agent import Agent
+from a2a_grpc.call import GRPC, Call
+from a2a_grpc.config import Options
+from a2a_grpc.errors import (
+    ContentTypeNotSupportedError,
+    InvalidParamsError,
+    PushNotificationNotSupportedError,
+    Violation,
+)
+from a2a_grpc.tasks.store import PushConfig
+
+PUSH_EXTRAS: Final = "push.extras"
+"""Key of `call.attributes` under which an answer's extra facts on push configs travel to the binding, as a mapping
+(task id, config id) -> what the binding gave under the same key of `call.request_metadata` when it was made (L-04)."""
+
+WEBHOOK_SCHEMES: Final = ("https", "http")
+
+
+class Rules:
+    """The content rules of one agent: accepted media types (OP-SEND-08) and limits (DATA-15)."""
+
+    def __init__(self, agent: Agent, options: Options) -> None:
+        modes = [*agent.default_input_modes, *(mode for skill in agent.skills for mode in skill.input_modes)]
+        self._accepted = frozenset(mode.lower() for mode in modes)
+        self._options = options
+
+    def check(self, request: v1.SendMessageRequest, call: Call) -> None:
+        """Refuse what a send must not hold; drops an inline push config when the options say so (I-61)."""
+        parts = request.message.parts
+        if len(parts) > self._options.max_parts:
+            text = f"holds {len(parts)} parts; the limit is {self._options.max_parts}"
+            raise InvalidParamsError(violations=[("message.parts", text)])
+        for position, part in enumerate(parts):
+            path = f"message.parts[{position}]"
+            if part.media_type and not self._accepts(part.media_type):
+                text = f"Media type {part.media_type} is not accepted"
+                raise ContentTypeNotSupportedError(text, violations=[(f"{path}.mediaType", text)])
+            if part.WhichOneof("content") == "url" and not part.url:
+                raise InvalidParamsError(violations=[(f"{path}.url", "must not be empty")])
+        if call.binding == GRPC:
+            _check_numbers(request)
+        check_history(request.configuration, "configuration.")
+        self._check_push(request)
+
+    def _accepts(self, media_type: str) -> bool:
+        kind = media_type.split(";")[0].strip().lower()
+        return not self._accepted.isdisjoint((kind, kind.split("/")[0] + "/*", "*/*", "*"))
+
+    def _check_push(self, request: v1.SendMessageRequest) -> None:
+        if not request.configuration.HasField("task_push_notification_config"):
+            return
+        if self._options.push_notifications:
+            check_webhook(
+                request.configuration.task_push_notification_config,
+                "configuration.taskPushNotificationConfig.",
+            )
+        elif self._options.ignore_inline_push:
+            request.configuration.ClearField("task_push_notification_config")
+        else:
+            raise PushNotificationNotSupportedError
+
+
+def check_history(
+    asked: v1.SendMessageConfiguration | v1.GetTaskRequest | v1.ListTasksRequest, path: str = ""
+) -> None:
+    """Refuse a negative historyLength (OP-GET-03, BL-23)."""
+    if asked.history_length < 0:
+        raise InvalidParamsError(violations=[(f"{path}historyLength", "must not be negative")])
+
+
+def check_webhook(config: v1.TaskPushNotificationConfig, path: str = "") -> None:
+    """Refuse a webhook address that no delivery could use (PUSH-02)."""
+    try:
+        address = urlsplit(config.url)
+        usable = address.scheme in WEBHOOK_SCHEMES and bool(address.hostname)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise InvalidParamsError(violations=[(f"{path}url", "must be an absolute http or https address")])
+
+
+def push_config(config: v1.TaskPushNotificationConfig, call: Call) -> PushConfig:
+    """The form in which a config is kept: task id and id are set already (PUSH-29, L-39)."""
+    extra = call.request_metadata.get(PUSH_EXTRAS)
+    return PushConfig(
+        config.task_id,
+        config.id,
+        config.SerializeToString(),
+        call.version,
+        orjson.dumps(extra) if extra is not None else b"",
+    )
+
+
+def shown_push_config(stored: PushConfig, call: Call, *, redact: bool) -> v1.TaskPushNotificationConfig:
+    """A kept config as an answer; `redact` leaves the secrets out (I-60)."""
+    shown = v1.TaskPushNotificationConfig.FromString(stored.config)
+    if redact:
+        shown.ClearField("token")
+        shown.authentication.ClearField("credentials")
+    if stored.extra:
+        extras = call.attributes.setdefault(PUSH_EXTRAS, {})
+        extras[stored.task_id, stored.config_id] = orjson.loads(stored.extra)
+    shown.tenant = call.tenant
+    return shown
+
+
+def _check_numbers(request: v1.SendMessageRequest) -> None:
+    """JSON has no NaN and no infinity, so a message that holds one could never be shown (BL-26). The JSON bindings
+    refuse them when they read; here is the check for messages that came as protobuf."""
+    wrong: list[Violation] = []
+    message = request.message
+    for position, part in enumerate(message.parts):
+        if part.WhichOneof("content") == "data":
+            wrong += _not_finite(part.data, f"message.parts[{position}].data")
+        wrong += _not_finite_members(part.metadata, f"message.parts[{position}].metadata")
+    wrong += _not_finite_members(message.metadata, "message.metadata")
+    wrong += _not_finite_members(request.metadata, "metadata")
+    if wrong:
+        raise InvalidParamsError(violations=wrong[:20])
+
+
+def _not_finite_members(struct: google.Struct, path: str) -> Iterator[Violation]:
+    for name, value in struct.fields.items():
+        yield from _not_finite(value, f"{path}.{name}")
+
+
+def _not_finite(value: google.Value, path: str) -> Iterator[Violation]:
+    kind = value.WhichOneof("kind")
+    if kind == "number_value" and not math.isfinite(value.number_value):
+        yield Violation(path, "must be a finite number")
+    elif kind == "struct_value":
+        yield from _not_finite_members(value.struct_value, path)
+    elif kind == "list_value":
+        for position, entry in enumerate(value.list_value.values):
+            yield from _not_finite(entry, f"{path}[{position}]")

@@ -1,0 +1,307 @@
+"""What the eleven operations mean: the one service object behind every wire and version.
+
+Laws: an operation is said here and nowhere else; a v1.0 message and a `Call` come in, v1.0 messages go out, every
+failure is an error of errors.py. It knows no transport, no JSON and no v0.3 shape; `call.version` only picks between
+semantics where the versions differ (V03-29, L-20). Order of the checks: extensions, capability, required fields,
+limits, then the tenant and the task (ERR-06, ERR-12, AUTH-05).
+"""
+
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+
+from a2a_stubs import google, v1, v1_grpc
+
+from a2a_grpc import content, paging
+from a2a_grpc.agent import Agent
+from a2a_grpc.call import V03, Call
+from a2a_grpc.config import Options
+from a2a_grpc.errors import (
+    ExtendedAgentCardNotConfiguredError,
+    ExtensionSupportRequiredError,
+    InvalidParamsError,
+    NotFoundError,
+    PushNotificationNotSupportedError,
+    TaskNotFoundError,
+    UnauthenticatedError,
+    UnsupportedOperationError,
+)
+from a2a_grpc.methods import missing
+from a2a_grpc.tasks.engine import Engine, Started
+from a2a_grpc.tasks.state import TERMINAL
+from a2a_grpc.tasks.store import PushConfig, Scope, TaskQuery
+
+RESUME_EXTENSION = "urn:a2a-grpc:extension:resume:v1"
+"""URI of the resume extension: when activated, each streamed event carries `{"sequence": n}` in its metadata under
+this URI; n is what `Last-Event-ID` (HTTP header or gRPC metadata `last-event-id`) takes to start from there."""
+
+ExtendedCard = Callable[[Call], Awaitable[v1.AgentCard | None]]
+
+
+class A2AService(v1_grpc.A2AServiceServicer):
+    """The service of one agent.
+
+    name: the agent's name in this server, part of every store scope. engine: runs and keeps its tasks.
+    extended_card: gives the caller's extended card, None when there is none.
+    Each method takes the v1.0 request and the `Call`, and raises A2AError only.
+    """
+
+    def __init__(
+        self, name: str, agent: Agent, engine: Engine, options: Options, extended_card: ExtendedCard
+    ) -> None:
+        self._name = name
+        self._agent = agent
+        self._engine = engine
+        self._options = options
+        self._extended_card = extended_card
+        self._content = content.Rules(agent, options)
+        self._extensions = frozenset([*(extension.uri for extension in agent.extensions), RESUME_EXTENSION])
+        self._required = frozenset(extension.uri for extension in agent.extensions if extension.required)
+
+    # -- messages
+
+    async def SendMessage(self, request: v1.SendMessageRequest, call: Call) -> v1.SendMessageResponse:
+        """Send and wait for the end of the turn, or only for the task with `returnImmediately` (OP-SEND-*)."""
+        scope, started = await self._begin(request, call)
+        outcome = await started.outcome()
+        if isinstance(outcome, v1.Message):
+            return v1.SendMessageResponse(message=outcome)
+        now = request.configuration.return_immediately
+        view = await (self._engine.view if now else self._engine.settled)(scope, outcome)
+        return v1.SendMessageResponse(task=self._trimmed(view.task, request.configuration))
+
+    async def SendStreamingMessage(
+        self, request: v1.SendMessageRequest, call: Call
+    ) -> AsyncIterator[v1.StreamResponse]:
+        """Send and follow the turn to its end (OP-STREAM-*); closes on INPUT_REQUIRED, not on AUTH_REQUIRED (I-06)."""
+        self._need_streaming()
+        scope, started = await self._begin(request, call)
+        outcome = await started.outcome()
+        if isinstance(outcome, v1.Message):
+            yield v1.StreamResponse(message=outcome)
+            return
+        first = started.opening or await self._engine.view(scope, outcome)
+        yield self._numbered(
+            first.sequence, v1.StreamResponse(task=self._trimmed(first.task, request.configuration)), call
+        )
+        state = first.task.status.state
+        if state in TERMINAL or (
+            state == v1.TASK_STATE_INPUT_REQUIRED and self._options.close_on_input_required
+        ):
+            return
+        closes = self._options.close_on_input_required
+        async for event in self._events(scope, outcome, first.sequence, call):
+            yield event
+            if closes and event.status_update.status.state == v1.TASK_STATE_INPUT_REQUIRED:
+                return
+
+    # -- tasks
+
+    async def GetTask(self, request: v1.GetTaskRequest, call: Call) -> v1.Task:
+        """The task as it is now (OP-GET-*, HIST-*)."""
+        self._enter(request, call)
+        content.check_history(request)
+        view = await self._engine.view(self._scope(call), request.id)
+        return self._trimmed(view.task, request)
+
+    async def ListTasks(self, request: v1.ListTasksRequest, call: Call) -> v1.ListTasksResponse:
+        """A page of the caller's tasks, newest status first (LIST-*)."""
+        self._enter(request, call)
+        size = paging.list_size(request)
+        content.check_history(request)
+        scope = self._scope(call, NotFoundError)
+        filters = (request.context_id, request.status, request.status_timestamp_after.ToMilliseconds())
+        before = paging.read_place(request.page_token, scope, filters)
+        query = TaskQuery(*filters, before=before, limit=size)
+        tasks, total, more, last = await self._engine.list(scope, query, request.include_artifacts)
+        return v1.ListTasksResponse(
+            tasks=[self._trimmed(task, request) for task in tasks],
+            next_page_token=paging.write_place(last, scope, filters) if more and last else "",
+            page_size=size,
+            total_size=total,
+        )
+
+    async def CancelTask(self, request: v1.CancelTaskRequest, call: Call) -> v1.Task:
+        """Stop the task's turn and settle it (OP-CANCEL-*)."""
+        self._enter(request, call)
+        task = await self._engine.cancel(self._scope(call), request.id, request)
+        return self._trimmed(task, None)
+
+    async def SubscribeToTask(
+        self, request: v1.SubscribeToTaskRequest, call: Call
+    ) -> AsyncIterator[v1.StreamResponse]:
+        """Snapshot, then everything after it until the task is terminal (SUB-*); or everything after `call.resume`."""
+        self._enter(request, call)
+        self._need_streaming()
+        scope = self._scope(call)
+        view = await self._engine.view(scope, request.id)
+        after, ended = view.sequence, view.task.status.state in TERMINAL
+        if call.resume is not None and call.resume > view.sequence:
+            text = f"the task has only reached event {view.sequence}"
+            raise InvalidParamsError(violations=[("Last-Event-ID", text)])
+        if call.resume is not None and call.resume < view.sequence:
+            after = call.resume
+        elif ended and call.version != V03:
+            raise UnsupportedOperationError("The task is terminal; there is nothing to subscribe to")
+        else:
+            yield self._numbered(view.sequence, v1.StreamResponse(task=self._trimmed(view.task, None)), call)
+            if ended:
+                return
+        async for event in self._events(scope, request.id, after, call):
+            yield event
+
+    # -- push notification configs
+
+    async def CreateTaskPushNotificationConfig(
+        self, request: v1.TaskPushNotificationConfig, call: Call
+    ) -> v1.TaskPushNotificationConfig:
+        """Keep a config, under a new id when it has none (PUSH-02, PUSH-30; L-20 for v0.3)."""
+        self._enter(request, call, push=True)
+        if not request.task_id:
+            raise InvalidParamsError(violations=[("taskId", "is required")])
+        content.check_webhook(request)
+        scope = self._scope(call)
+        stored = v1.TaskPushNotificationConfig()
+        stored.CopyFrom(request)
+        stored.ClearField("tenant")
+        stored.id = request.id or (request.task_id if call.version == V03 else str(uuid.uuid4()))
+        config = content.push_config(stored, call)
+        if not await self._engine.store.put_push_config(scope, config):
+            raise TaskNotFoundError
+        return self._shown(config, call)
+
+    async def GetTaskPushNotificationConfig(
+        self, request: v1.GetTaskPushNotificationConfigRequest, call: Call
+    ) -> v1.TaskPushNotificationConfig:
+        """One config; a missing one is TaskNotFound (PUSH-04, I-16). v0.3 may leave the id out (I-56)."""
+        optional = ("id",) if call.version == V03 else ()
+        self._enter(request, call, push=True, optional=optional)
+        scope = self._scope(call)
+        store = self._engine.store
+        if request.id:
+            config = await store.push_config(scope, request.task_id, request.id)
+        else:
+            configs = await store.push_configs(scope, request.task_id, "", 1_000_000) or []
+            config = next((entry for entry in configs if entry.config_id == request.task_id), None)
+            config = config or (configs[-1] if configs else None)
+        if config is None:
+            metadata = {"taskId": request.task_id, "configId": request.id}
+            raise TaskNotFoundError(metadata={key: value for key, value in metadata.items() if value})
+        return self._shown(config, call)
+
+    async def ListTaskPushNotificationConfigs(
+        self, request: v1.ListTaskPushNotificationConfigsRequest, call: Call
+    ) -> v1.ListTaskPushNotificationConfigsResponse:
+        """The configs of a task, all at once unless a page size is asked for (PUSH-05, I-20)."""
+        self._enter(request, call, push=True)
+        if request.page_size < 0:
+            raise InvalidParamsError(violations=[("pageSize", "must not be negative")])
+        scope = self._scope(call)
+        after = paging.read_name(request.page_token, scope, (request.task_id,))
+        size = request.page_size or 1_000_000
+        found = await self._engine.store.push_configs(scope, request.task_id, after, size + 1)
+        if found is None:
+            raise TaskNotFoundError
+        token = (
+            paging.write_name(found[size - 1].config_id, scope, (request.task_id,))
+            if len(found) > size
+            else ""
+        )
+        return v1.ListTaskPushNotificationConfigsResponse(
+            configs=[self._shown(config, call) for config in found[:size]], next_page_token=token
+        )
+
+    async def DeleteTaskPushNotificationConfig(
+        self, request: v1.DeleteTaskPushNotificationConfigRequest, call: Call
+    ) -> google.Empty:
+        """Remove a config for good; a missing one is no error (PUSH-06, I-17)."""
+        self._enter(request, call, push=True)
+        if not await self._engine.store.delete_push_config(self._scope(call), request.task_id, request.id):
+            raise TaskNotFoundError
+        return google.Empty()
+
+    # -- card
+
+    async def GetExtendedAgentCard(self, request: v1.GetExtendedAgentCardRequest, call: Call) -> v1.AgentCard:
+        """The card for authenticated callers (CARD-22, CARD-23, ERR-14)."""
+        if self._agent.extended_card is None:
+            raise UnsupportedOperationError("The agent has no extended card")
+        self._scope(call, NotFoundError)
+        if not call.caller.authenticated:
+            raise UnauthenticatedError
+        card = await self._extended_card(call)
+        if card is None:
+            raise ExtendedAgentCardNotConfiguredError
+        return card
+
+    # -- what they share
+
+    def _enter(
+        self, request: object, call: Call, *, push: bool = False, optional: Iterable[str] = ()
+    ) -> None:
+        """The checks that need no task: extensions, push capability, required fields."""
+        requested = frozenset(call.extensions)
+        if absent := self._required - requested:
+            metadata = {"extensions": ", ".join(sorted(absent))}
+            raise ExtensionSupportRequiredError(
+                f"Required extensions: {metadata['extensions']}", metadata=metadata
+            )
+        call.activated = tuple(uri for uri in call.extensions if uri in self._extensions)
+        if push and not self._options.push_notifications:
+            raise PushNotificationNotSupportedError
+        if violations := [found for found in missing(request) if found.field not in optional]:
+            raise InvalidParamsError(violations=violations)
+
+    def _need_streaming(self) -> None:
+        if not self._agent.streaming:
+            raise UnsupportedOperationError("The agent does not stream")
+
+    def _scope(
+        self, call: Call, unknown: type[TaskNotFoundError] | type[NotFoundError] = TaskNotFoundError
+    ) -> Scope:
+        """Whose data the call is about. A tenant that is not served looks like a foreign resource (TENANT-06)."""
+        if call.tenant and call.tenant not in self._agent.tenants:
+            raise unknown
+        return Scope(self._name, call.tenant, call.caller.subject)
+
+    async def _begin(self, request: v1.SendMessageRequest, call: Call) -> tuple[Scope, Started]:
+        self._enter(request, call)
+        self._content.check(request, call)
+        known = TaskNotFoundError if request.message.task_id else NotFoundError
+        scope = self._scope(call, known)
+        return scope, await self._engine.begin(call, scope, request)
+
+    async def _events(
+        self, scope: Scope, task_id: str, after: int, call: Call
+    ) -> AsyncIterator[v1.StreamResponse]:
+        async for event in self._engine.follow(scope, task_id, after):
+            if not event.payload.HasField("message"):
+                yield self._numbered(event.sequence, event.payload, call)
+
+    def _numbered(self, sequence: int, payload: v1.StreamResponse, call: Call) -> v1.StreamResponse:
+        """Tell the binding the event's number, and the reader too if it activated the resume extension."""
+        call.position = sequence
+        if RESUME_EXTENSION not in call.activated:
+            return payload
+        shown = v1.StreamResponse()
+        shown.CopyFrom(payload)
+        body = getattr(shown, str(shown.WhichOneof("payload")))
+        body.metadata[RESUME_EXTENSION] = {"sequence": sequence}
+        return shown
+
+    def _trimmed(
+        self,
+        task: v1.Task,
+        asked: v1.SendMessageConfiguration | v1.GetTaskRequest | v1.ListTasksRequest | None,
+    ) -> v1.Task:
+        """Limit the history of an answer: unset is the server's default, 0 is none (HIST-01 to HIST-05)."""
+        limit = self._options.default_history
+        if asked is not None and asked.HasField("history_length"):
+            limit = asked.history_length
+        if limit <= 0:
+            task.ClearField("history")
+        elif len(task.history) > limit:
+            del task.history[:-limit]
+        return task
+
+    def _shown(self, config: PushConfig, call: Call) -> v1.TaskPushNotificationConfig:
+        return content.shown_push_config(config, call, redact=self._options.redact_push_credentials)
