@@ -37,12 +37,8 @@ class Options:
     """The options of a server. Wrong values raise OptionError."""
 
     # -- where it is
-    grpc: str = option(
-        "127.0.0.1:50051", "gRPC address `host:port`; empty switches gRPC off; port 0 picks a free one"
-    )
-    http: str = option(
-        "127.0.0.1:8080", "HTTP address `host:port`; empty switches HTTP off; port 0 picks a free one"
-    )
+    grpc: str = option("127.0.0.1:50051", "gRPC address `host:port`; empty switches gRPC off; port 0 picks a free one")
+    http: str = option("127.0.0.1:8080", "HTTP address `host:port`; empty switches HTTP off; port 0 picks a free one")
     public_url: str = option(
         "", "base URL under which clients reach HTTP, written into the card (BL-45); empty: the bound address"
     )
@@ -55,9 +51,7 @@ class Options:
         "gRPC address in the card as `host:port` or as an absolute address (I-28)",
         choices=("authority", "absolute"),
     )
-    trust_forwarded: bool = option(
-        False, "take scheme, host and prefix of card URLs from X-Forwarded-* headers"
-    )
+    trust_forwarded: bool = option(False, "take scheme, host and prefix of card URLs from X-Forwarded-* headers")
     tls_cert: str = option("", "PEM file with the certificate chain of both ports; empty: no TLS")
     tls_key: str = option("", "PEM file with the private key that belongs to `tls_cert`")
     store: str = option("sqlite:a2a.db", "where tasks are kept: `memory:` or `sqlite:PATH`")
@@ -83,9 +77,7 @@ class Options:
     redact_push_credentials: bool = option(
         False, "leave credentials and token out of answers that hold push configs (I-60)"
     )
-    close_on_input_required: bool = option(
-        True, "a sending stream closes when the turn ends in INPUT_REQUIRED (I-06)"
-    )
+    close_on_input_required: bool = option(True, "a sending stream closes when the turn ends in INPUT_REQUIRED (I-06)")
     keep_status_messages: bool = option(True, "append the previous status message to the history (I-67)")
     v03_file_bytes: str = option(
         "auto",
@@ -124,22 +116,14 @@ class Options:
         low=0.1,
         high=3600,
     )
-    keepalive: float = option(
-        30.0, "seconds between HTTP/2 pings of the gRPC server; 0: none", low=0, high=86_400
-    )
+    keepalive: float = option(30.0, "seconds between HTTP/2 pings of the gRPC server; 0: none", low=0, high=86_400)
     lease: float = option(15.0, "seconds that a turn is owned without renewal", low=0.3, high=3600)
     cancel_grace: float = option(
         1.0, "seconds a canceled function has to stop before its task is settled", low=0, high=600
     )
-    grace: float = option(
-        10.0, "seconds running turns have to finish after a stop signal (BL-34)", low=0, high=3600
-    )
-    dedupe_window: float = option(
-        86_400.0, "seconds that a messageId is remembered", low=1, high=86_400 * 365
-    )
-    retain: float = option(
-        86_400.0 * 7, "seconds that finished tasks are kept (BL-44)", low=1, high=86_400 * 3650
-    )
+    grace: float = option(10.0, "seconds running turns have to finish after a stop signal (BL-34)", low=0, high=3600)
+    dedupe_window: float = option(86_400.0, "seconds that a messageId is remembered", low=1, high=86_400 * 365)
+    retain: float = option(86_400.0 * 7, "seconds that finished tasks are kept (BL-44)", low=1, high=86_400 * 3650)
     retain_count: int = option(100_000, "most finished tasks kept of each owner", low=1, high=1_000_000_000)
     retain_stuck: float = option(
         86_400.0 * 30,
@@ -210,9 +194,7 @@ def from_text(name: str, text: str) -> Any:
         raise OptionError(f"{name} cannot be read from {text!r}") from None
 
 
-def read(
-    file: str | Path | None = None, environment: Mapping[str, str] = os.environ, **given: Any
-) -> Options:
+def read(file: str | Path | None = None, environment: Mapping[str, str] = os.environ, **given: Any) -> Options:
     """Options from a TOML file, then the environment (`A2A_GRPC_MAX_PARTS`), then `given`; later ones win.
 
     file: path of a TOML file with option names as keys, or None. given: ready values; None means not given.
@@ -225,9 +207,7 @@ def read(
             content = tomllib.loads(Path(file).read_text("utf-8"))
         except ValueError as fault:
             raise OptionError(f"{file} is not readable TOML: {fault}") from None
-        values = {
-            name.replace("-", "_"): tuple(v) if isinstance(v, list) else v for name, v in content.items()
-        }
+        values = {name.replace("-", "_"): tuple(v) if isinstance(v, list) else v for name, v in content.items()}
     for name in names:
         if (text := environment.get(ENVIRONMENT_PREFIX + name.upper())) is not None:
             values[name] = from_text(name, text)

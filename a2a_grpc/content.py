@@ -74,9 +74,7 @@ class Rules:
             raise PushNotificationNotSupportedError
 
 
-def check_history(
-    asked: v1.SendMessageConfiguration | v1.GetTaskRequest | v1.ListTasksRequest, path: str = ""
-) -> None:
+def check_history(asked: v1.SendMessageConfiguration | v1.GetTaskRequest | v1.ListTasksRequest, path: str = "") -> None:
     """Refuse a negative historyLength (OP-GET-03, BL-23)."""
     if asked.history_length < 0:
         raise InvalidParamsError(violations=[(f"{path}historyLength", "must not be negative")])

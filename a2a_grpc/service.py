@@ -45,9 +45,7 @@ class A2AService(v1_grpc.A2AServiceServicer):
     Each method takes the v1.0 request and the `Call`, and raises A2AError only.
     """
 
-    def __init__(
-        self, name: str, agent: Agent, engine: Engine, options: Options, extended_card: ExtendedCard
-    ) -> None:
+    def __init__(self, name: str, agent: Agent, engine: Engine, options: Options, extended_card: ExtendedCard) -> None:
         self._name = name
         self._agent = agent
         self._engine = engine
@@ -84,9 +82,7 @@ class A2AService(v1_grpc.A2AServiceServicer):
             first.sequence, v1.StreamResponse(task=self._trimmed(first.task, request.configuration)), call
         )
         state = first.task.status.state
-        if state in TERMINAL or (
-            state == v1.TASK_STATE_INPUT_REQUIRED and self._options.close_on_input_required
-        ):
+        if state in TERMINAL or (state == v1.TASK_STATE_INPUT_REQUIRED and self._options.close_on_input_required):
             return
         closes = self._options.close_on_input_required
         async for event in self._events(scope, outcome, first.sequence, call):
@@ -126,9 +122,7 @@ class A2AService(v1_grpc.A2AServiceServicer):
         task = await self._engine.cancel(self._scope(call), request.id, request)
         return self._trimmed(task, None)
 
-    async def SubscribeToTask(
-        self, request: v1.SubscribeToTaskRequest, call: Call
-    ) -> AsyncIterator[v1.StreamResponse]:
+    async def SubscribeToTask(self, request: v1.SubscribeToTaskRequest, call: Call) -> AsyncIterator[v1.StreamResponse]:
         """Snapshot, then everything after it until the task is terminal (SUB-*); or everything after `call.resume`."""
         self._enter(request, call)
         self._need_streaming()
@@ -201,11 +195,7 @@ class A2AService(v1_grpc.A2AServiceServicer):
         found = await self._engine.store.push_configs(scope, request.task_id, after, size + 1)
         if found is None:
             raise TaskNotFoundError
-        token = (
-            paging.write_name(found[size - 1].config_id, scope, (request.task_id,))
-            if len(found) > size
-            else ""
-        )
+        token = paging.write_name(found[size - 1].config_id, scope, (request.task_id,)) if len(found) > size else ""
         return v1.ListTaskPushNotificationConfigsResponse(
             configs=[self._shown(config, call) for config in found[:size]], next_page_token=token
         )
@@ -235,16 +225,12 @@ class A2AService(v1_grpc.A2AServiceServicer):
 
     # -- what they share
 
-    def _enter(
-        self, request: object, call: Call, *, push: bool = False, optional: Iterable[str] = ()
-    ) -> None:
+    def _enter(self, request: object, call: Call, *, push: bool = False, optional: Iterable[str] = ()) -> None:
         """The checks that need no task: extensions, push capability, required fields."""
         requested = frozenset(call.extensions)
         if absent := self._required - requested:
             metadata = {"extensions": ", ".join(sorted(absent))}
-            raise ExtensionSupportRequiredError(
-                f"Required extensions: {metadata['extensions']}", metadata=metadata
-            )
+            raise ExtensionSupportRequiredError(f"Required extensions: {metadata['extensions']}", metadata=metadata)
         call.activated = tuple(uri for uri in call.extensions if uri in self._extensions)
         if push and not self._options.push_notifications:
             raise PushNotificationNotSupportedError
@@ -255,9 +241,7 @@ class A2AService(v1_grpc.A2AServiceServicer):
         if not self._agent.streaming:
             raise UnsupportedOperationError("The agent does not stream")
 
-    def _scope(
-        self, call: Call, unknown: type[TaskNotFoundError] | type[NotFoundError] = TaskNotFoundError
-    ) -> Scope:
+    def _scope(self, call: Call, unknown: type[TaskNotFoundError] | type[NotFoundError] = TaskNotFoundError) -> Scope:
         """Whose data the call is about. A tenant that is not served looks like a foreign resource (TENANT-06)."""
         if call.tenant and call.tenant not in self._agent.tenants:
             raise unknown
@@ -270,9 +254,7 @@ class A2AService(v1_grpc.A2AServiceServicer):
         scope = self._scope(call, known)
         return scope, await self._engine.begin(call, scope, request)
 
-    async def _events(
-        self, scope: Scope, task_id: str, after: int, call: Call
-    ) -> AsyncIterator[v1.StreamResponse]:
+    async def _events(self, scope: Scope, task_id: str, after: int, call: Call) -> AsyncIterator[v1.StreamResponse]:
         async for event in self._engine.follow(scope, task_id, after):
             if not event.payload.HasField("message"):
                 yield self._numbered(event.sequence, event.payload, call)
