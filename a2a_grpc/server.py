@@ -1,0 +1,259 @@
+"""The assembly: agents, a store, the engine, the services and the hosts, put together and run.
+
+Laws: this is where the parts meet and the only place that picks implementations; it holds no rule of the protocol.
+A `Server` is made without side effects (BL-43); sockets, threads and files come with `start`.
+"""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Final, Self
+
+import grpc.aio
+from a2a_stubs import v1
+from aiohttp import web
+
+from a2a_grpc import cards
+from a2a_grpc.agent import Agent
+from a2a_grpc.bindings.grpc import GrpcBinding, GrpcHost
+from a2a_grpc.bindings.http import HttpHost, Mount
+from a2a_grpc.bindings.jsonrpc import JsonRpc
+from a2a_grpc.bindings.rest import Rest
+from a2a_grpc.bindings.streams import Streams
+from a2a_grpc.bindings.wire import HttpReply, HttpRequest
+from a2a_grpc.call import Call, Interceptor
+from a2a_grpc.config import OptionError, Options
+from a2a_grpc.routing import ByTenant, surround
+from a2a_grpc.service import RESUME_EXTENSION, A2AService
+from a2a_grpc.tasks.bus import Bus, LocalBus
+from a2a_grpc.tasks.engine import Engine
+from a2a_grpc.tasks.memory import MemoryStore
+from a2a_grpc.tasks.sqlite import SQLiteStore
+from a2a_grpc.tasks.store import Store
+
+log: Final = logging.getLogger("a2a_grpc")
+
+STORES: Final[Mapping[str, Callable[[str], Store]]] = {
+    "memory": lambda _: MemoryStore(),
+    "sqlite": SQLiteStore,
+}
+"""Store factories by the scheme of the `store` option; each takes what follows the colon."""
+
+RESERVED_TENANTS: Final = frozenset(("tasks", "message:send", "message:stream", "extendedAgentCard"))
+"""First segments of REST paths, which no tenant may be named after (REST-05)."""
+
+
+def open_store(url: str) -> Store:
+    """The store named by `SCHEME:REST`, not yet opened. Raises OptionError for an unknown scheme."""
+    scheme, _, rest = url.partition(":")
+    if scheme not in STORES:
+        raise OptionError(f"store must start with one of {', '.join(f'{name}:' for name in STORES)}, not {url!r}")
+    return STORES[scheme](rest)
+
+
+class Server:
+    """One or several agents, served on every wire.
+
+    agents: one Agent, or several by name. With several, each is reached on HTTP below `/<name>` (and
+    `/api/a2a/<name>`, card at `/api/.well-known/<name>/agent-card.json`), and by tenant `<name>` at the root and on
+    gRPC; calls without a tenant go to the first.
+    options: default Options(). store, bus: default as the options say, and hints within the process.
+    interceptors: surround every call, the first outermost. Raises OptionError when the parts do not fit together.
+    """
+
+    def __init__(
+        self,
+        agents: Agent | Mapping[str, Agent],
+        options: Options | None = None,
+        *,
+        store: Store | None = None,
+        bus: Bus | None = None,
+        interceptors: Sequence[Interceptor] = (),
+    ) -> None:
+        self.options = options or Options()
+        self.agents = dict(agents) if isinstance(agents, Mapping) else {"": agents}
+        self.store = store or open_store(self.options.store)
+        _check_names(self.agents, self.options)
+        self.engine = Engine(self.store, bus or LocalBus(), self.agents, self.options)
+        self.streams = Streams(self.options.max_streams)
+        self.ready = False
+        self._started = False
+        self._public: dict[str, cards.CardPage] = {}
+        services = {
+            name: surround(
+                A2AService(name, agent, self.engine, self.options, self._extended_card(name, agent)), interceptors
+            )
+            for name, agent in self.agents.items()
+        }
+        self.service = next(iter(services.values())) if len(services) == 1 else ByTenant(services, self.agents)
+        """The service object with the eleven operations; takes v1.0 messages and a `Call`."""
+        self._mounts = self._make_mounts(services)
+        self._grpc = GrpcBinding(self.service, self.options, self.streams)
+        self._grpc_host: GrpcHost | None = None
+        self._http_host: HttpHost | None = None
+
+    # -- life
+
+    async def start(self) -> None:
+        """Open the store, settle what an earlier run left behind, open both ports. Raises StoreBusy, OSError."""
+        await self.start_engine()
+        try:
+            if self.options.grpc:
+                self._grpc_host = GrpcHost(self._grpc, self.options)
+                await self._grpc_host.start()
+            if self.options.http:
+                self._http_host = HttpHost(self._mounts, self.options, self.streams, ready=lambda: self.ready)
+                await self._http_host.start()
+        except BaseException:
+            await self.stop(0)
+            raise
+        self.ready = True
+
+    async def start_engine(self) -> None:
+        """Open the store and start the engine only: for servers whose ports are somebody else's."""
+        if not self._started:
+            await self.store.open()
+            self._started = True
+            await self.engine.start()
+            self.ready = not (self.options.grpc or self.options.http)
+
+    async def stop(self, grace: float | None = None) -> None:
+        """Stop gracefully: no new work, running turns may finish within `grace` seconds (default: the option), then
+        streams end, ports close, the store closes (BL-34)."""
+        grace = self.options.grace if grace is None else grace
+        self.ready = False
+        if self._grpc_host:
+            await self._grpc_host.drain()
+        if self._started:
+            await self.engine.drain(grace)
+        hosts = [host.stop(min(1.0, grace + 0.1)) for host in (self._http_host, self._grpc_host) if host]
+        await asyncio.gather(*hosts)
+        self._http_host = self._grpc_host = None
+        if self._started:
+            self._started = False
+            await self.store.close()
+
+    async def serve(self, started: Callable[[], None] = lambda: None) -> None:
+        """Start, run until SIGINT or SIGTERM, stop gracefully; a second signal ends the process at once.
+
+        started: called once everything answers, for instance to print the addresses.
+        """
+        loop, told = asyncio.get_running_loop(), asyncio.Event()
+
+        def stop(number: int) -> None:
+            told.set()
+            signal.signal(number, signal.SIG_DFL)
+            for other in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(other)
+                signal.signal(other, signal.SIG_DFL)
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop, number)
+        await self.start()
+        started()
+        await told.wait()
+        await self.stop()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    # -- addresses and embedding
+
+    @property
+    def grpc_address(self) -> str:
+        """`host:port` of the gRPC port, "" when there is none."""
+        return self._grpc_host.address if self._grpc_host else ""
+
+    @property
+    def http_address(self) -> str:
+        """`host:port` of the HTTP port, "" when there is none."""
+        return self._http_host.address if self._http_host else ""
+
+    @property
+    def http_url(self) -> str:
+        """Base URL of the HTTP port as bound, "" when there is none."""
+        scheme = "https" if self.options.tls_cert else "http"
+        return f"{scheme}://{self.http_address}" if self._http_host else ""
+
+    def application(self) -> web.Application:
+        """The HTTP bindings as an aiohttp application, to run alone or to mount with `add_subapp`.
+
+        It starts the engine with the application and stops it with it, unless the server runs already.
+        """
+        host = HttpHost(self._mounts, self.options, self.streams, ready=lambda: self.ready)
+        application = host.application()
+
+        async def life(_: web.Application) -> Any:
+            owner = not self._started
+            await self.start_engine()
+            self.ready = True
+            yield
+            if owner:
+                await self.stop()
+
+        application.cleanup_ctx.append(life)
+        return application
+
+    def add_to_grpc(self, server: grpc.aio.Server) -> None:
+        """Serve the gRPC bindings on a grpc.aio server of yours, which you start after `start_engine`."""
+        self._grpc.add_to_server(server)
+
+    # -- making
+
+    def _make_mounts(self, services: Mapping[str, Any]) -> list[Mount]:
+        mounts = [self._mount("", self.service, next(iter(self.agents)))]
+        if len(services) > 1:
+            for name, service in services.items():
+                alias = f"/api/.well-known/{name}/agent-card.json"
+                mounts.append(self._mount(f"/{name}", service, name))
+                mounts.append(self._mount(f"/api/a2a/{name}", service, name, alias))
+        return mounts
+
+    def _mount(self, prefix: str, service: Any, name: str, *aliases: str) -> Mount:
+        async def card(request: HttpRequest, origin: str) -> HttpReply:
+            return self._card_page(name, prefix).reply(request, origin)
+
+        return Mount(prefix, JsonRpc(service, self.options), Rest(service, self.options), card, aliases)
+
+    def _card_page(self, name: str, prefix: str) -> cards.CardPage:
+        page = self._public.get(prefix)
+        if page is None:
+            page = self._public[prefix] = cards.CardPage(lambda base: self._card(name, prefix, base), self.options)
+        return page
+
+    def _card(self, name: str, prefix: str, base: str) -> v1.AgentCard:
+        tenant = name if len(self.agents) > 1 else ""
+        found = cards.interfaces(self.options, base, self.grpc_address, prefix, tenant)
+        return cards.build(
+            self.agents[name], found, push=self.options.push_notifications, extensions=(RESUME_EXTENSION,)
+        )
+
+    def _extended_card(self, name: str, agent: Agent) -> Callable[[Call], Any]:
+        async def extended(call: Call) -> v1.AgentCard | None:
+            return await cards.extended(agent, call, lambda: self._card(name, "", self.http_url))
+
+        return extended
+
+
+def _check_names(agents: Mapping[str, Agent], options: Options) -> None:
+    if not agents:
+        raise OptionError("a server needs at least one agent")
+    tenants = {tenant for agent in agents.values() for tenant in agent.tenants} | (
+        set(agents) if len(agents) > 1 else set()
+    )
+    if wrong := sorted(tenants & RESERVED_TENANTS):
+        raise OptionError(f"no tenant may be named {', '.join(wrong)}: REST paths begin with that word")
+    if "v1" in tenants and "0.3" in options.versions:
+        raise OptionError("no tenant may be named v1 while version 0.3 is offered: its REST paths begin with that word")
+    if len(agents) > 1 and "" in agents:
+        raise OptionError("several agents need a name each")
+    if wrong := sorted(name for name in tenants if "/" in name or name.strip() != name or not name):
+        raise OptionError(f"not fit as a name in paths: {', '.join(map(repr, wrong))}")
