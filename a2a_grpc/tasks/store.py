@@ -152,7 +152,8 @@ class TaskQuery(NamedTuple):
     """A page of tasks: newest status first, ties by descending task id (LIST-02, LIST-03).
 
     context_id "" and state 0 do not filter; since_ms keeps statuses at or after it (LIST-13); before is the
-    (status_ms, task_id) of the last task seen; limit is at most 100.
+    (status_ms, task_id) of the last task seen; limit is at most 100. artifacts False leaves `artifacts` of the rows
+    empty and unread, so that a list without artifacts does not cost what they weigh (LIST-09).
     """
 
     context_id: str = ""
@@ -160,6 +161,7 @@ class TaskQuery(NamedTuple):
     since_ms: int = 0
     before: tuple[int, str] | None = None
     limit: int = 50
+    artifacts: bool = True
 
 
 class TaskPage(NamedTuple):
@@ -177,7 +179,8 @@ class Renewal(NamedTuple):
     cancels: Mapping[str, bytes]
 
 
-class Retention(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Retention:
     """What is kept: terminal tasks up to an age and a count per scope; unfinished tasks without a living lease up to
     `stuck_ms` after their last status; dedupe rows until they expire; contexts up to `terminal_ms` after their last
     use. At most `batch` tasks go in one call (BL-44, SEC-08)."""

@@ -1,0 +1,71 @@
+"""What a change makes of a task's row, or why it is refused: the compare-and-set rules that every store shares.
+
+Laws: pure, no storage. A store reads the row, asks here, and writes exactly what the answer names, all in one
+transaction. Whatever is refused is refused before anything is written. What an event says is never looked at.
+"""
+
+from typing import Any, Final
+
+from a2a_stubs import v1
+
+from a2a_grpc.tasks.store import Change, Conflict, LeaseLost, TaskRow
+
+TERMINAL: Final = frozenset(
+    {v1.TASK_STATE_COMPLETED, v1.TASK_STATE_FAILED, v1.TASK_STATE_CANCELED, v1.TASK_STATE_REJECTED}
+)
+"""States that never change again: what retention may delete by age and count."""
+
+
+def admit(row: TaskRow | None, change: Change) -> dict[str, Any]:
+    """The columns of the row that the change sets, by name of TaskRow's fields; `token` is always among them.
+
+    row: the task as stored under this id in whatever scope, None if there is none; only `scope`, `sequence` and the
+    lease's fields are read. Raises Conflict, LeaseLost (see Store.commit); ValueError for a change that no writer
+    may make: events out of number, a new task without context or status.
+    """
+    if row is None:
+        if change.expected:
+            raise Conflict(f"task {change.task_id} does not exist")
+        if not change.context_id or change.snapshot is None:
+            raise ValueError(f"new task {change.task_id} needs a context id and a status")
+        row = TaskRow(change.scope, change.task_id, change.context_id, 0, 0, change.now_ms)
+    elif not change.expected or row.scope != change.scope:
+        # A foreign task is answered like a missing one; an id in use elsewhere cannot be made again.
+        raise Conflict(f"task {change.task_id} is not one that this change may write")
+    if change.token is not None and change.token != row.token:
+        raise LeaseLost(f"task {change.task_id} is at token {row.token}, not {change.token}")
+    if row.sequence != change.expected:
+        raise Conflict(f"task {change.task_id} is at {row.sequence}, not {change.expected}")
+    alive = row.holder != "" and change.now_ms < row.lease_until_ms
+    if alive and not change.over and (change.take is not None or change.token is None):
+        raise Conflict(f"task {change.task_id} is in a turn of {row.holder}")
+    if any(event.sequence != number for number, event in enumerate(change.events, change.expected + 1)):
+        raise ValueError(f"events of task {change.task_id} are not numbered from {change.expected + 1}")
+    return _lease(row, change) | _content(change)
+
+
+def _lease(row: TaskRow, change: Change) -> dict[str, Any]:
+    if change.take is not None:
+        holder, until_ms, attempt = change.take
+        return {"token": row.token + 1, "holder": holder, "lease_until_ms": until_ms, "attempt": attempt}
+    token = row.token + change.over
+    if change.over or change.release:
+        return {"token": token, "holder": "", "lease_until_ms": 0}
+    return {"token": token}
+
+
+def _content(change: Change) -> dict[str, Any]:
+    columns: dict[str, Any] = {}
+    if change.events:
+        columns["sequence"] = change.expected + len(change.events)
+    if (snapshot := change.snapshot) is not None:
+        columns["state"], columns["status_ms"] = snapshot.state, snapshot.status_ms
+        if snapshot.head is not None:
+            columns["head"], columns["folded"] = snapshot.head, snapshot.folded
+        if snapshot.artifacts is not None:
+            columns["artifacts"] = snapshot.artifacts
+    if change.author_state is not None:
+        columns["author_state"] = change.author_state
+    if change.cancel is not None:
+        columns["cancel"] = change.cancel or None
+    return columns

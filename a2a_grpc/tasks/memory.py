@@ -1,0 +1,341 @@
+"""The store that keeps everything in this process: for tests, demos and agents that may forget.
+
+Laws: no method awaits, so each is one step of the event loop and every change is atomic. What is refused is refused
+before anything is touched. Rows handed out are copies; events are handed out as they came in. Each order that a list
+or retention needs is kept sorted as statuses change, so a page, its total and a trim cost what they return.
+"""
+
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from a2a_grpc.tasks.fence import TERMINAL, admit
+from a2a_grpc.tasks.store import (
+    Change,
+    Dedupe,
+    Delivery,
+    Duplicate,
+    Event,
+    PushConfig,
+    Renewal,
+    Retention,
+    Scope,
+    TaskPage,
+    TaskQuery,
+    TaskRow,
+)
+
+_Key = tuple[int, str]  # (status_ms, task_id): the order of LIST-02 and LIST-03, oldest first
+
+
+@dataclass(slots=True)
+class _Push:
+    config: PushConfig
+    cursor: int
+    due: int
+    attempts: int = 0
+    next_ms: int = 0  # also the end of a claim: claims of an earlier process died with it
+
+
+@dataclass(slots=True)
+class _Entry:
+    row: TaskRow
+    events: list[Event] = field(default_factory=list)
+    push: dict[str, _Push] = field(default_factory=dict)
+    sent_as: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Context:
+    used_ms: int
+    messages: deque[tuple[int, bytes]] = field(default_factory=deque)
+    memory: dict[str, bytes] = field(default_factory=dict)
+
+
+class _Shelf:
+    """Sorted lists of task keys by label; a label without tasks takes no room."""
+
+    def __init__(self) -> None:
+        self.lists: dict[object, list[_Key]] = {}
+
+    def add(self, labels: Iterable[object], key: _Key) -> None:
+        for label in labels:
+            insort(self.lists.setdefault(label, []), key)
+
+    def remove(self, labels: Iterable[object], key: _Key) -> None:
+        for label in labels:
+            keys = self.lists[label]
+            del keys[bisect_left(keys, key)]
+            if not keys:
+                del self.lists[label]
+
+
+def _labels(row: TaskRow) -> tuple[object, ...]:
+    return (row.scope,), (row.scope, row.context_id), (row.scope, row.state)
+
+
+def _retire_label(row: TaskRow) -> tuple[object, ...]:
+    return (row.scope if row.state in TERMINAL else None,)
+
+
+class MemoryStore:
+    """A Store that is gone when the process ends; see Store for what each method does. It has no limits of its own:
+    call `trim`. Used from one event loop; raises nothing but what Store names."""
+
+    exclusive = True
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, _Entry] = {}
+        self._order = _Shelf()  # by scope, by context, by state
+        self._retire = _Shelf()  # ended tasks by scope, all others under None
+        self._held: dict[str, TaskRow] = {}
+        self._pending: dict[tuple[str, str], _Push] = {}
+        self._dedupe: dict[tuple[Scope, str], Dedupe] = {}
+        self._contexts: dict[tuple[Scope, str], _Context] = {}
+
+    async def open(self) -> None:
+        """Nothing to do."""
+
+    async def close(self) -> None:
+        """Nothing to do; what is kept stays readable."""
+
+    async def commit(self, change: Change) -> int:
+        """Apply a change (see Store.commit)."""
+        self._refuse_duplicate(change.scope, change.dedupe, change.now_ms)
+        entry = self._tasks.get(change.task_id)
+        columns = admit(entry.row if entry else None, change)
+        if entry is None:
+            entry = self._tasks[change.task_id] = _Entry(
+                TaskRow(change.scope, change.task_id, change.context_id, 0, 0, change.now_ms)
+            )
+        row = entry.row
+        self._set(row, columns, new=not row.sequence)
+        entry.events += change.events
+        for config in change.push_configs:
+            self._register(entry, config, change.expected)
+        if change.notify:
+            for push in entry.push.values():
+                push.due = max(push.due, change.notify)
+                self._queue(push)
+        if change.dedupe is not None:
+            self._dedupe[change.scope, change.dedupe.message_id] = change.dedupe
+            entry.sent_as.append(change.dedupe.message_id)
+        if change.memory or change.take is not None:
+            self._use_context(change.scope, row.context_id, change.memory, change.now_ms)
+        return row.token
+
+    def _refuse_duplicate(self, scope: Scope, dedupe: Dedupe | None, now_ms: int) -> None:
+        stored = dedupe and self._dedupe.get((scope, dedupe.message_id))
+        if stored and now_ms < stored.expires_ms:
+            raise Duplicate(stored)
+
+    def _set(self, row: TaskRow, columns: Mapping[str, object], new: bool) -> None:
+        moves = new or "state" in columns
+        if moves and not new:
+            self._displace(row)
+        for name, value in columns.items():
+            setattr(row, name, value)
+        if moves:
+            key = (row.status_ms, row.task_id)
+            self._order.add(_labels(row), key)
+            self._retire.add(_retire_label(row), key)
+        if row.holder:
+            self._held[row.task_id] = row
+        else:
+            self._held.pop(row.task_id, None)
+
+    def _displace(self, row: TaskRow) -> None:
+        key = (row.status_ms, row.task_id)
+        self._order.remove(_labels(row), key)
+        self._retire.remove(_retire_label(row), key)
+
+    def _use_context(self, scope: Scope, context_id: str, memory: Mapping[str, bytes | None], now_ms: int) -> None:
+        context = self._contexts.get((scope, context_id))
+        if context is None:
+            if not memory:
+                return
+            context = self._contexts[scope, context_id] = _Context(now_ms)
+        context.used_ms = max(context.used_ms, now_ms)
+        for key, value in memory.items():
+            if value is None:
+                context.memory.pop(key, None)
+            else:
+                context.memory[key] = value
+
+    def _find(self, scope: Scope, task_id: str) -> _Entry | None:
+        entry = self._tasks.get(task_id)
+        return entry if entry is not None and entry.row.scope == scope else None
+
+    async def task(self, scope: Scope, task_id: str) -> TaskRow | None:
+        """The task (see Store.task)."""
+        entry = self._find(scope, task_id)
+        return replace(entry.row) if entry else None
+
+    async def events(self, scope: Scope, task_id: str, after: int, limit: int) -> list[Event]:
+        """Events after a number (see Store.events)."""
+        entry = self._find(scope, task_id)
+        return entry.events[after : after + limit] if entry else []
+
+    async def tasks(self, scope: Scope, query: TaskQuery) -> TaskPage:
+        """A page of tasks (see Store.tasks)."""
+        filters = [value for value in (query.context_id, query.state) if value]
+        keys = self._order.lists.get((scope, *filters[:1]), [])
+        start = bisect_left(keys, (query.since_ms, ""))
+        end = bisect_left(keys, query.before) if query.before else len(keys)
+        found = (self._tasks[keys[at][1]].row for at in range(end - 1, start - 1, -1))
+        total = len(keys) - start
+        if len(filters) == 2:
+            total = sum(self._tasks[task_id].row.state == query.state for _, task_id in keys[start:])
+            found = (row for row in found if row.state == query.state)
+        rows = list(islice(found, query.limit + 1))
+        page = [replace(row) if query.artifacts else replace(row, artifacts=b"") for row in rows[: query.limit]]
+        return TaskPage(page, total, len(rows) > query.limit)
+
+    async def renew(self, holder: str, until_ms: int, tokens: Mapping[str, int]) -> Renewal:
+        """Lengthen leases (see Store.renew)."""
+        lost, cancels = set(), {}
+        for task_id, token in tokens.items():
+            row = self._held.get(task_id)
+            if row is None or (row.holder, row.token) != (holder, token):
+                lost.add(task_id)
+                continue
+            row.lease_until_ms = until_ms
+            if row.cancel is not None:
+                cancels[task_id] = row.cancel
+        return Renewal(frozenset(lost), cancels)
+
+    async def lost(self, holder: str, now_ms: int, limit: int) -> list[TaskRow]:
+        """Tasks whose turn has no owner any more (see Store.lost)."""
+        found = (row for row in self._held.values() if row.holder != holder or row.lease_until_ms <= now_ms)
+        return [replace(row) for row in islice(found, limit)]
+
+    async def request_cancel(self, scope: Scope, task_id: str, request: bytes) -> TaskRow | None:
+        """Leave a cancel request if a turn is running (see Store.request_cancel)."""
+        entry = self._find(scope, task_id)
+        if entry is None:
+            return None
+        if entry.row.holder:
+            entry.row.cancel = request
+        return replace(entry.row)
+
+    async def seen(self, scope: Scope, message_id: str, now_ms: int) -> Dedupe | None:
+        """The first outcome of a messageId (see Store.seen)."""
+        stored = self._dedupe.get((scope, message_id))
+        return stored if stored and now_ms < stored.expires_ms else None
+
+    async def remember_reply(
+        self,
+        scope: Scope,
+        context_id: str,
+        messages: Sequence[bytes],
+        memory: Mapping[str, bytes | None],
+        dedupe: Dedupe | None,
+        now_ms: int,
+    ) -> None:
+        """Keep a direct exchange (see Store.remember_reply)."""
+        self._refuse_duplicate(scope, dedupe, now_ms)
+        if dedupe is not None:
+            self._dedupe[scope, dedupe.message_id] = dedupe
+        context = self._contexts.setdefault((scope, context_id), _Context(now_ms))
+        context.messages.extend((now_ms, message) for message in messages)
+        self._use_context(scope, context_id, memory, now_ms)
+
+    async def messages(self, scope: Scope, context_id: str, limit: int) -> list[bytes]:
+        """The last messages of direct exchanges (see Store.messages)."""
+        context = self._contexts.get((scope, context_id))
+        return [message for _, message in list(context.messages)[-limit:]] if context and limit else []
+
+    async def memory(self, scope: Scope, context_id: str) -> dict[str, bytes]:
+        """The memory of a context (see Store.memory)."""
+        context = self._contexts.get((scope, context_id))
+        return dict(context.memory) if context else {}
+
+    async def put_push_config(self, scope: Scope, config: PushConfig) -> bool:
+        """Create or replace a config (see Store.put_push_config)."""
+        if entry := self._find(scope, config.task_id):
+            self._register(entry, config, entry.row.sequence)
+        return entry is not None
+
+    def _register(self, entry: _Entry, config: PushConfig, cursor: int) -> None:
+        entry.push[config.config_id] = _Push(config, cursor, cursor)
+        self._pending.pop((entry.row.task_id, config.config_id), None)
+
+    def _queue(self, push: _Push) -> None:
+        if push.cursor < push.due:
+            self._pending[push.config.task_id, push.config.config_id] = push
+
+    async def push_configs(self, scope: Scope, task_id: str, after: str, limit: int) -> list[PushConfig] | None:
+        """Configs of a task (see Store.push_configs)."""
+        entry = self._find(scope, task_id)
+        if entry is None:
+            return None
+        return [entry.push[name].config for name in sorted(name for name in entry.push if name > after)[:limit]]
+
+    async def push_config(self, scope: Scope, task_id: str, config_id: str) -> PushConfig | None:
+        """One config (see Store.push_config)."""
+        entry = self._find(scope, task_id)
+        push = entry and entry.push.get(config_id)
+        return push.config if push else None
+
+    async def delete_push_config(self, scope: Scope, task_id: str, config_id: str) -> bool:
+        """Remove a config (see Store.delete_push_config)."""
+        if entry := self._find(scope, task_id):
+            entry.push.pop(config_id, None)
+            self._pending.pop((task_id, config_id), None)
+        return entry is not None
+
+    async def due(self, holder: str, now_ms: int, until_ms: int, limit: int) -> list[Delivery]:
+        """Claim configs that have something to send (see Store.due)."""
+        ready = list(islice((push for push in self._pending.values() if push.next_ms <= now_ms), limit))
+        for push in ready:
+            push.next_ms = until_ms
+        return [
+            Delivery(self._tasks[push.config.task_id].row.scope, push.config, push.cursor, push.due, push.attempts)
+            for push in ready
+        ]
+
+    async def delivered(self, delivery: Delivery, cursor: int, attempts: int, next_ms: int) -> None:
+        """Report on a claimed delivery (see Store.delivered)."""
+        task_id, config_id = delivery.config.task_id, delivery.config.config_id
+        entry = self._find(delivery.scope, task_id)
+        push = entry and entry.push.get(config_id)
+        # A report that knows less than is stored comes from a claim that ran out, or speaks of a replaced config.
+        if push and push.cursor <= cursor:
+            push.cursor, push.attempts, push.next_ms = cursor, attempts, next_ms
+            self._pending.pop((task_id, config_id), None)
+            self._queue(push)
+
+    async def trim(self, retention: Retention) -> list[str]:
+        """Delete what is no longer kept (see Store.trim)."""
+        now, oldest = retention.now_ms, retention.now_ms - retention.terminal_ms
+        gone = list(islice(self._expired(retention), retention.batch))
+        for task_id in gone:
+            entry = self._tasks.pop(task_id)
+            self._displace(entry.row)
+            self._held.pop(task_id, None)
+            for config_id in entry.push:
+                self._pending.pop((task_id, config_id), None)
+            for sent in ((entry.row.scope, message_id) for message_id in entry.sent_as):
+                if sent in self._dedupe and self._dedupe[sent].task_id == task_id:
+                    del self._dedupe[sent]
+        for sent in [sent for sent, dedupe in self._dedupe.items() if dedupe.expires_ms <= now]:
+            del self._dedupe[sent]
+        for name, context in list(self._contexts.items()):
+            while context.messages and context.messages[0][0] < oldest:
+                context.messages.popleft()
+            if context.used_ms < oldest:
+                del self._contexts[name]
+        return gone
+
+    def _expired(self, retention: Retention) -> Iterator[str]:
+        for label, keys in self._retire.lists.items():
+            if label is not None:
+                aged = bisect_left(keys, (retention.now_ms - retention.terminal_ms, ""))
+                yield from (task_id for _, task_id in keys[: max(aged, len(keys) - retention.count)])
+        unfinished = self._retire.lists.get(None, [])
+        for _, task_id in unfinished[: bisect_left(unfinished, (retention.now_ms - retention.stuck_ms, ""))]:
+            row = self._tasks[task_id].row
+            if not row.holder or row.lease_until_ms <= retention.now_ms:
+                yield task_id
