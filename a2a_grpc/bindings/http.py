@@ -1,0 +1,261 @@
+"""HTTP: the host that carries the JSON-RPC and REST wires and the cards, on aiohttp, on a port or inside another app.
+
+Laws: a request becomes an `HttpRequest` with its path still percent-encoded, goes to the wire that its path belongs to,
+and the wire's answer is written as it stands; what a body means is not looked at here. Bodies are bounded before they
+are read (BL-39). Streams are flushed chunk by chunk, never compressed (BL-37), released when their reader leaves
+(SSE-06, BL-35) and cut off alone when it stalls (STREAM-06).
+"""
+
+import asyncio
+import re
+import ssl
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from aiohttp import ClientPayloadError, web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from a2a_grpc.bindings.jsonrpc import JsonRpc
+from a2a_grpc.bindings.rest import Rest
+from a2a_grpc.bindings.streams import Running, Streams
+from a2a_grpc.bindings.wire import HttpReply, HttpRequest, HttpStream, public
+from a2a_grpc.cards import WELL_KNOWN
+from a2a_grpc.config import Options
+from a2a_grpc.errors import A2AError, MediaTypeError, ParseError, PayloadTooLargeError, UnavailableError
+
+JSONRPC_PATHS: Final = frozenset({"", "/", "/a2a/jsonrpc", "/a2a/jsonrpc/"})
+"""Where JSON-RPC answers below a mount's prefix; every other path is REST."""
+
+HEALTH: Final = "/healthz"
+"""Answers 200 while the process can answer at all."""
+
+READY: Final = "/readyz"
+"""Answers 200 while new work is welcome, else 503."""
+
+_BACKLOG: Final = 1024
+_LAST_WORDS: Final = 0.25
+"""Seconds that connections have to close when the grace is over."""
+
+CardReader = Callable[[HttpRequest, str], Awaitable[HttpReply]]
+"""Answers a request for a card, given the origin under which this host was reached, such as `http://127.0.0.1:8080`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One agent's place on the host.
+
+    prefix: raw path without a last slash, "" for the root. jsonrpc, rest: its wires. card: answers at
+    `<prefix>/.well-known/agent-card.json` and at each of `aliases`, which are whole paths (BL-52).
+    """
+
+    prefix: str
+    jsonrpc: JsonRpc
+    rest: Rest
+    card: CardReader
+    aliases: Sequence[str] = ()
+
+
+class _EventStream(web.StreamResponse):
+    """A response whose headers leave with the first chunk and that no middleware can compress."""
+
+    _send_headers_immediately = False
+
+    def enable_compression(self, *_: object, **__: object) -> None:
+        """Leave the stream as it is (BL-37)."""
+
+
+class HttpHost:
+    """Carries mounts on a port of its own (`start`) or in an aiohttp application (`application`, `handler`).
+
+    mounts: the longest prefix that fits a path wins. options: address, TLS, limits. streams: where open streams are
+    counted, shared with the other wires. ready: whether new work is welcome, for `/readyz`; default always.
+    running: the requests in hand. address: `host:port` as bound, "" before `start`.
+    """
+
+    def __init__(
+        self,
+        mounts: Sequence[Mount],
+        options: Options,
+        streams: Streams,
+        *,
+        ready: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._mounts = {mount.prefix: mount for mount in mounts}
+        longest_first = sorted(self._mounts, key=len, reverse=True)
+        self._prefix = re.compile(f"(?:{'|'.join(map(re.escape, longest_first))})(?=/|$)")
+        self._cards = {mount.prefix + WELL_KNOWN: mount for mount in mounts}
+        self._cards |= {alias: mount for mount in mounts for alias in mount.aliases}
+        self._options = options
+        self._streams = streams
+        self._probes = {HEALTH: lambda: True, READY: ready}
+        self._runner: web.ServerRunner | None = None
+        self._origin = ""
+        self.running = Running()
+        self.address = ""
+
+    # -- life
+
+    async def start(self) -> None:
+        """Open the port and serve. Raises OSError when the address cannot be had or a TLS file cannot be read."""
+        options = self._options
+        server = web.Server(self._serve, handler_cancellation=True, access_log=None, auto_decompress=False)
+        runner = web.ServerRunner(server, shutdown_timeout=_LAST_WORDS)
+        await runner.setup()
+        host, _, port = options.http.rpartition(":")
+        try:
+            tls = tls_context(options)
+            site = web.TCPSite(runner, host.strip("[]"), int(port), ssl_context=tls, backlog=_BACKLOG)
+            await site.start()
+        except BaseException:
+            await runner.cleanup()
+            raise
+        self._runner = runner
+        self.address = f"{host}:{runner.addresses[0][1]}"
+        self._origin = f"{'https' if tls else 'http'}://{self.address}"
+
+    async def stop(self, grace: float) -> None:
+        """Take no new connections, let running requests end within `grace` seconds, then close (BL-34)."""
+        if self._runner is None:
+            return
+        runner, self._runner = self._runner, None
+        for site in list(runner.sites):
+            await site.stop()
+        if runner.server is not None:
+            runner.server.pre_shutdown()
+        await self.running.idle(grace)
+        self._streams.end(UnavailableError("The server is stopping"))
+        await runner.cleanup()
+
+    def application(self) -> web.Application:
+        """An aiohttp application with this host's paths, to run or to mount with `add_subapp`."""
+        application = web.Application()
+        for path in ("", "/{tail:.*}"):
+            application.router.add_route("*", path, self.handler)
+        return application
+
+    # -- one request
+
+    async def handler(self, request: web.Request) -> web.StreamResponse:
+        """An aiohttp handler for a route that ends in `/{tail:.*}`; what precedes that is taken off the path."""
+        resource = request.match_info.route.resource
+        outer = resource.canonical.removesuffix("/{tail}") if resource is not None else ""
+        path = request.rel_url.raw_path.removeprefix(outer)
+        return await self._answer(request, path, f"{request.scheme}://{request.host}{outer}")
+
+    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        return await self._answer(request, request.rel_url.raw_path, self._origin)
+
+    async def _answer(self, request: web.BaseRequest, path: str, origin: str) -> web.StreamResponse:
+        self.running.enter()
+        try:
+            if (probe := self._probes.get(path)) is not None:
+                return web.Response(status=200 if probe() else 503, text="ok\n" if probe() else "not ready\n")
+            return await self._dispatch(request, path, origin)
+        finally:
+            self.running.leave()
+
+    async def _dispatch(self, request: web.BaseRequest, path: str, origin: str) -> web.StreamResponse:
+        if (mount := self._cards.get(path)) is not None:
+            return await self._card(mount, request, path, origin)
+        found = self._prefix.match(path)
+        if found is None:
+            return web.Response(status=404, text="nothing is served here\n")
+        mount = self._mounts[found[0]]
+        asked = _read_head(request, path[found.end() :])
+        wire = mount.jsonrpc if asked.path in JSONRPC_PATHS else mount.rest
+        try:
+            asked.body = await self._read_body(request)
+        except A2AError as error:
+            return _reply(wire.refuse(asked, error))
+        answer = await wire.answer(asked)
+        if isinstance(answer, HttpReply):
+            return _reply(answer)
+        try:
+            return await self._stream(request, answer, path)
+        except A2AError as error:
+            return _reply(wire.refuse(asked, error))
+
+    async def _card(self, mount: Mount, request: web.BaseRequest, path: str, origin: str) -> web.StreamResponse:
+        asked = _read_head(request, path)
+        try:
+            return _reply(await mount.card(asked, origin))
+        except (Exception, asyncio.CancelledError) as fault:
+            return _reply(mount.rest.refuse(asked, public(fault)))
+
+    async def _read_body(self, request: web.BaseRequest) -> bytes:
+        """The body, whole and bounded. Raises PayloadTooLargeError, MediaTypeError (compressed), ParseError (broken)."""
+        limit = self._options.max_request_bytes
+        if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+            raise MediaTypeError("A compressed body is not accepted")
+        size = request.content_length or 0
+        chunks = []
+        if size <= limit:
+            if request.headers.get("Expect", "").lower() == "100-continue" and not isinstance(request, web.Request):
+                await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            size = 0
+            try:
+                while size <= limit and (chunk := await request.content.readany()):
+                    chunks.append(chunk)
+                    size += len(chunk)
+            except (ClientPayloadError, HttpProcessingError):
+                raise ParseError("The body is broken") from None
+        if size > limit:
+            raise PayloadTooLargeError(f"The request is larger than the limit of {limit} bytes")
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    async def _stream(self, request: web.BaseRequest, answer: HttpStream, path: str) -> web.StreamResponse:
+        """Write a stream to its end. Raises ResourceExhaustedError, with nothing written, when too many are open."""
+
+        def gone() -> bool:
+            return request.transport is None or request.transport.is_closing()
+
+        response = _EventStream(status=answer.status, headers=answer.headers)
+        try:
+            with self._streams.open(path, self._options.stall_timeout, gone) as stream:
+                try:
+                    async for chunk in answer.chunks:
+                        if not response.prepared:
+                            await response.prepare(request)
+                        await stream.write(response.write(chunk))
+                    await stream.write(response.write_eof())
+                except ConnectionError:
+                    pass
+                except asyncio.CancelledError:
+                    if stream.error is None:
+                        raise
+                    _abort(request)
+        finally:
+            await answer.chunks.aclose()
+        return response
+
+
+def _abort(request: web.BaseRequest) -> None:
+    """Cut the connection of one request, whatever is still waiting to be written to it."""
+    task = asyncio.current_task()
+    assert task is not None
+    task.uncancel()
+    if request.transport is not None:
+        request.transport.abort()
+
+
+def _read_head(request: web.BaseRequest, path: str) -> HttpRequest:
+    headers: dict[str, str] = {}
+    for name, value in request.headers.items():
+        key = name.lower()
+        headers[key] = f"{headers[key]}, {value}" if key in headers else value
+    return HttpRequest(request.method, path, request.rel_url.raw_query_string, headers)
+
+
+def _reply(answer: HttpReply) -> web.Response:
+    return web.Response(status=answer.status, headers=answer.headers, body=answer.body)
+
+
+def tls_context(options: Options) -> ssl.SSLContext | None:
+    """The TLS settings that the options mean, version 1.2 at least (SEC-01, I-63); None without a certificate."""
+    if not options.tls_cert:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(options.tls_cert, options.tls_key)
+    return context
