@@ -9,7 +9,7 @@ import hashlib
 import inspect
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from email.utils import formatdate, parsedate_to_datetime
 from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import parse_qsl, urlsplit
@@ -31,7 +31,7 @@ BINDINGS: Final = (JSONRPC, REST, GRPC)
 _EVERYWHERE: Final = frozenset({"", "0.0.0.0", "::", "[::]"})
 _HOST: Final = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
 _PREFIX: Final = re.compile(r"(?:/[A-Za-z0-9._~%-]+)*/?")
-_VERSION: Final = re.compile(r"(\d+\.\d+)(?:\.\d+)?")
+_VERSION: Final = re.compile(r"([0-9]+\.[0-9]+)(?:\.[0-9A-Za-z.+-]+)?")
 _KEPT_DOCUMENTS: Final = 64
 
 
@@ -189,13 +189,10 @@ def document(card: v1.AgentCard, version: str = "") -> dict[str, Any]:
 
     A card without v0.3 interfaces has only its v1.0 form, which is then given for every version.
     """
-    if version == V1:
+    old = None if version == V1 else v03_cards.card_down(card)
+    if old is None:
         return protojson.encode(card)
-    form = v03_cards.card_down(card) if version == V03 else v03_cards.card_hybrid(card)
-    if form is None:
-        return protojson.encode(card)
-    form.pop("signatures", None)
-    return form
+    return old if version == V03 else v03_cards.card_hybrid(card)
 
 
 class Request(Protocol):
@@ -265,7 +262,7 @@ class CardPage:
         found = _VERSION.fullmatch(named.pop())
         if found is None or found[1] not in VERSIONS:
             raise VersionNotSupportedError(
-                metadata={"supportedVersions": ",".join(v for v in VERSIONS if v in self._options.versions)}
+                metadata={"supportedVersions": ", ".join(v for v in VERSIONS if v in self._options.versions)}
             )
         return found[1]
 
@@ -295,19 +292,19 @@ class CardPage:
             return False
 
 
-def choices(card: v1.AgentCard, binding: str | None = None, version: str | None = None) -> list[v1.AgentInterface]:
-    """The interfaces of a card that this package can call, in the card's order (CARD-07, CARD-08).
+def choices(
+    card: v1.AgentCard, callable_: Container[tuple[str, str]], binding: str | None = None, version: str | None = None
+) -> list[v1.AgentInterface]:
+    """The interfaces of a card that a client can call, in the card's order (CARD-07, CARD-08).
 
-    binding, version: only these; None (default) is any. The patch part of a version is ignored (VER-05).
+    callable_: pairs of binding and version that the client knows; binding, version: only these, None (default) is any.
+    The patch part of a version is ignored (VER-05).
     """
     found = []
     for entry in card.supported_interfaces:
         spoken = _VERSION.fullmatch(entry.protocol_version or V1)
-        if (
-            spoken
-            and spoken[1] in (VERSIONS if version is None else (version,))
-            and entry.protocol_binding in (BINDINGS if binding is None else (binding,))
-        ):
+        pair = entry.protocol_binding, spoken[1] if spoken else ""
+        if pair in callable_ and binding in (None, pair[0]) and version in (None, pair[1]):
             found.append(entry)
     return found
 

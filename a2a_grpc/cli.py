@@ -1,0 +1,321 @@
+"""The command line: `a2a-grpc serve` and `a2a-grpc call`.
+
+Laws: words on the command line become options or a request message, both through tables; what they do is done by
+server.py and client.py. A user's mistake ends with one line on stderr and code 2, an A2A error with its reason and
+code 1; neither shows a traceback. Documents go to stdout, one JSON line each, everything else to stderr.
+"""
+
+import argparse
+import asyncio
+import importlib
+import importlib.util
+import json
+import logging
+import os
+import shlex
+import signal
+import sys
+import traceback
+import uuid
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import fields
+from importlib import metadata
+from typing import Any, Final, NamedTuple, NoReturn
+
+from a2a_grpc import cards, config, demo, protojson
+from a2a_grpc.agent import Agent
+from a2a_grpc.call import GRPC, JSONRPC, REST, V1, VERSIONS
+from a2a_grpc.client import Client
+from a2a_grpc.errors import A2AError
+from a2a_grpc.methods import METHODS
+from a2a_grpc.server import Server
+from a2a_grpc.tasks.store import StoreError
+
+BINDING_WORDS: Final = {"jsonrpc": JSONRPC, "rest": REST, "grpc": GRPC}
+
+
+class UsageError(Exception):
+    """The user asked for something that cannot be; the text is the one line that is shown."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+# -- serve
+
+
+def _serve_parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="a2a-grpc serve",
+        description="Serves an agent on every wire.",
+        epilog="Each option is also read from the environment, such as A2A_GRPC_MAX_PARTS, and from --config.",
+    )
+    parser.add_argument("target", nargs="?", metavar="MODULE:AGENT", help="the agent; default: a demo agent")
+    parser.add_argument("--config", metavar="FILE", help="TOML file with options")
+    for row in fields(config.Options):
+        flag, meaning = "--" + row.name.replace("_", "-"), row.metadata["meaning"].replace("%", "%%")
+        if row.type is bool:
+            parser.add_argument(flag, action=argparse.BooleanOptionalAction, default=None, help=meaning)
+        else:
+            default = ",".join(row.default) if isinstance(row.default, tuple) else row.default
+            parser.add_argument(flag, type=_reader(row.name), metavar="VALUE", help=f"{meaning} (default: {default})")
+    return parser
+
+
+def _reader(name: str) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
+        try:
+            return config.from_text(name, text)
+        except config.OptionError as fault:
+            raise argparse.ArgumentTypeError(str(fault)) from None
+
+    return read
+
+
+def load_target(target: str) -> Agent | Mapping[str, Agent]:
+    """The agent, or mapping of names to agents, that `module:name` stands for; looks in the working directory first.
+
+    Raises UsageError when there is none; code of the module that fails is told by its own file and line.
+    """
+    module, mark, name = target.partition(":")
+    if not (mark and module and name) or module.endswith(".py") or "/" in module:
+        raise UsageError(f"{target!r} is not of the form MODULE:AGENT, such as orders:agent for orders.py")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        found = getattr(importlib.import_module(module), name, None)
+    except ModuleNotFoundError as fault:
+        if fault.name and (module + ".").startswith(fault.name + "."):
+            raise UsageError(f"there is no module named {fault.name}") from None
+        raise UsageError(f"{module} cannot be imported: {fault}") from None
+    except Exception as fault:
+        last = traceback.extract_tb(fault.__traceback__)[-1]
+        where = f"{os.path.basename(last.filename)}, line {last.lineno}"
+        raise UsageError(f"{module} cannot be imported: {type(fault).__name__}: {fault} ({where})") from None
+    several = isinstance(found, Mapping) and found and all(isinstance(agent, Agent) for agent in found.values())
+    if not (isinstance(found, Agent) or several):
+        there = [key for key, value in vars(sys.modules[module]).items() if isinstance(value, Agent)]
+        raise UsageError(f"{target} is not an Agent; {module} has: {', '.join(there) or 'none'}")
+    return found
+
+
+def _serve(words: Sequence[str]) -> int:
+    arguments = vars(_serve_parser().parse_args(words))
+    target, file = arguments.pop("target"), arguments.pop("config")
+    try:
+        options = config.read(file, **arguments)
+        logging.basicConfig(
+            level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr
+        )
+        server = Server(load_target(target) if target else demo.agent, options)
+        _run(server.serve(lambda: print(_addresses(server), flush=True)))
+    except OSError as fault:
+        raise UsageError(fault.strerror or str(fault)) from None
+    except (config.OptionError, StoreError) as fault:
+        raise UsageError(str(fault)) from None
+    return 0
+
+
+def _run(main: Coroutine[Any, Any, None]) -> None:
+    fast = importlib.import_module("uvloop") if importlib.util.find_spec("uvloop") else asyncio
+    with asyncio.Runner(loop_factory=fast.new_event_loop) as runner:
+        runner.run(main)
+
+
+def _addresses(server: Server) -> str:
+    """Where everything is, and something to try, in lines that can be copied."""
+    agent, options = next(iter(server.agents.values())), server.options
+    base = cards.base_url(options, server.http_url, {}) if server.http_url else ""
+    lines = [f"{agent.name} {agent.version} is ready"]
+    lines += [f"  card      {base}{cards.WELL_KNOWN}"] * bool(base)
+    urls = {
+        entry.protocol_binding: entry.url
+        for entry in cards.interfaces(options, base, server.grpc_address)
+        if entry.protocol_version == options.versions[0]
+    }
+    lines += [f"  {binding:9} {url}" for binding, url in urls.items()]
+    text = next((example for skill in agent.skills for example in skill.examples), "Hello")
+    lines.append(f"  try       a2a-grpc call stream {base or 'grpc://' + urls[GRPC]} {shlex.quote(text)}")
+    if base and V1 in options.versions:
+        params = _message(text=text, message_id="1")
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params})
+        headers = "-H 'A2A-Version: 1.0' -H 'Content-Type: application/json'"
+        lines.append(f"  or        curl {headers} -d {shlex.quote(body)} {urls[JSONRPC]}")
+    return "\n".join(lines)
+
+
+# -- call
+
+
+class Action(NamedTuple):
+    """A row of `ACTIONS`: the operation, the request fields that words fill in order, and those that flags fill."""
+
+    operation: str
+    words: tuple[str, ...] = ()
+    flags: Mapping[str, str] = {}
+
+
+_TASK: Final = {"id": "task"}
+_HISTORY: Final = {"historyLength": "history_length"}
+
+ACTIONS: Final[Mapping[str, Action]] = {
+    "send": Action("SendMessage"),
+    "stream": Action("SendStreamingMessage"),
+    "get": Action("GetTask", ("id",), _TASK | _HISTORY),
+    "list": Action("ListTasks", (), {"contextId": "context", "status": "status"} | _HISTORY),
+    "cancel": Action("CancelTask", ("id",), _TASK),
+    "subscribe": Action("SubscribeToTask", ("id",), _TASK),
+    "push-create": Action("CreateTaskPushNotificationConfig", ("taskId", "url"), {"taskId": "task"}),
+    "push-get": Action("GetTaskPushNotificationConfig", ("taskId", "id"), {"taskId": "task"}),
+    "push-list": Action("ListTaskPushNotificationConfigs", ("taskId",), {"taskId": "task"}),
+    "push-delete": Action("DeleteTaskPushNotificationConfig", ("taskId", "id"), {"taskId": "task"}),
+    "extended-card": Action("GetExtendedAgentCard"),
+}
+"""What `call` can do besides `card`, which only shows the card."""
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as fault:
+        raise argparse.ArgumentTypeError(f"not JSON: {fault}") from None
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, mark, value = text.partition(":")
+    if not (mark and name.strip()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form 'Name: value'")
+    return name.strip(), value.strip()
+
+
+def _call_parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="a2a-grpc call",
+        description="Calls an agent; prints JSON, one document a line.",
+        usage="%(prog)s ACTION URL [WORD ...] [options]",
+    )
+    add = parser.add_argument
+    add("action", choices=("card", *ACTIONS), metavar="ACTION", help=", ".join(("card", *ACTIONS)))
+    add("url", metavar="URL", help="base URL, card URL, or grpc://host:port")
+    add("words", nargs="*", metavar="WORD", help="the text to send, or a task id and what follows it")
+    add("--binding", choices=BINDING_WORDS, help="wire to use; default: the first in the card")
+    add("--version", choices=VERSIONS, help="protocol version to use; default: the first in the card")
+    add("--header", action="append", type=_header, default=[], metavar="'NAME: VALUE'", help="sent with each call")
+    add("--extension", action="append", default=[], metavar="URI", help="extension to ask for")
+    add("--task", metavar="ID", help="the task meant, or the task that the message belongs to")
+    add("--context", metavar="ID", help="the context to continue or to list")
+    add("--tenant", metavar="NAME", help="the tenant to address; default: as the card says")
+    add("--data", type=_json, metavar="JSON", help="a data part for the message")
+    add("--json", type=_json, default={}, metavar="JSON", help="request members, over those made from other flags")
+    add("--status", metavar="STATE", help="list only tasks in this state, such as TASK_STATE_WORKING")
+    add("--history-length", type=int, metavar="N", help="most messages of history in the answer")
+    add("--no-wait", action="store_true", help="answer as soon as there is a task")
+    add("--last-event-id", metavar="N", help="subscribe: go on after this event")
+    add("--timeout", type=float, metavar="SECONDS", help="give up on a silent agent; default: never")
+    return parser
+
+
+def _message(
+    *, text: str = "", data: Any = None, message_id: str = "", task: str | None = None, context: str | None = None
+) -> dict[str, Any]:
+    parts = [{"text": text}] * bool(text) + [{"data": data}] * (data is not None)
+    message = {"messageId": message_id or uuid.uuid4().hex, "role": "ROLE_USER", "parts": parts}
+    return {"message": message | {k: v for k, v in (("taskId", task), ("contextId", context)) if v}}
+
+
+def _request(arguments: argparse.Namespace) -> Any:
+    """The request message that the words and flags describe."""
+    action, words, given = ACTIONS[arguments.action], arguments.words, arguments.json
+    if not isinstance(given, dict):
+        raise UsageError("--json must be an object")
+    if arguments.action in ("send", "stream"):
+        made = _message(text=" ".join(words), data=arguments.data, task=arguments.task, context=arguments.context)
+        if not (made["message"]["parts"] or given):
+            raise UsageError("nothing to send: give a text, --data or --json")
+        settings = {"historyLength": arguments.history_length, "returnImmediately": arguments.no_wait or None}
+        made["configuration"] = {name: value for name, value in settings.items() if value is not None}
+    elif len(words) > len(action.words):
+        raise UsageError(f"unexpected: {' '.join(words[len(action.words) :])}")
+    else:
+        flags = {name: getattr(arguments, flag) for name, flag in action.flags.items()}
+        made = {name: value for name, value in flags.items() if value is not None}
+        made |= dict(zip([name for name in action.words if name not in made], words, strict=False))
+    return protojson.decode(METHODS[V1][action.operation].request, made | given)
+
+
+async def _calls(arguments: argparse.Namespace) -> None:
+    request = None if arguments.action == "card" else _request(arguments)
+    async with await Client.connect(
+        arguments.url,
+        binding=BINDING_WORDS.get(arguments.binding),
+        version=arguments.version,
+        headers=dict(arguments.header),
+        extensions=arguments.extension,
+        tenant=arguments.tenant,
+        timeout=arguments.timeout,
+    ) as client:
+        if request is None:
+            _show(client.card)
+            return
+        operation = ACTIONS[arguments.action].operation
+        if METHODS[V1][operation].streaming:
+            async for event in client.events(operation, request, last_event_id=arguments.last_event_id):
+                _show(event)
+        else:
+            _show(await client.call(operation, request))
+
+
+def _show(document: Any) -> None:
+    sys.stdout.buffer.write(protojson.dumps(protojson.encode(document)) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _call(words: Sequence[str]) -> int:
+    arguments = _call_parser().parse_intermixed_args(words)
+    try:
+        asyncio.run(_calls(arguments))
+    except A2AError as fault:
+        print(f"{fault.reason}: {fault.message}", file=sys.stderr)
+        for violation in fault.violations:
+            print(f"  {violation.field}: {violation.description}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # whoever reads our lines has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+# -- both
+
+COMMANDS: Final[Mapping[str, tuple[Callable[[Sequence[str]], int], str]]] = {
+    "serve": (_serve, "serve an agent on every wire"),
+    "call": (_call, "call an agent and print its answers"),
+}
+
+
+def _version() -> str:
+    try:
+        return metadata.version("a2a-grpc")
+    except metadata.PackageNotFoundError:
+        return "(not installed)"
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run one command; words: the arguments, default those of the process. The result is the exit code."""
+    parser = _Parser(
+        prog="a2a-grpc",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="commands:\n" + "\n".join(f"  {name:8}{meaning}" for name, (_, meaning) in COMMANDS.items()),
+    )
+    parser.add_argument("--version", action="version", version=f"a2a-grpc {_version()}")
+    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND")
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    try:
+        arguments = parser.parse_args(words)
+        return COMMANDS[arguments.command][0](arguments.rest)
+    except UsageError as fault:
+        print(f"a2a-grpc: {fault}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT

@@ -1,0 +1,238 @@
+"""The ways of a client to one interface: JSON-RPC and REST over aiohttp, gRPC over grpcio.
+
+Laws: v1.0 messages in and out, in whatever version the interface speaks. What a wire looks like is said by the client
+ends of bindings/; here is only what carries it, and how failures of carrying are told. No operation is named here.
+"""
+
+import itertools
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from typing import Any, Final, NamedTuple, Protocol
+
+import aiohttp
+import grpc
+import grpc.aio
+from a2a_stubs import google, v03_grpc, v1, v1_grpc
+from google.protobuf.message import Message
+from yarl import URL
+
+from a2a_grpc import errors, protojson, v03
+from a2a_grpc.bindings import jsonrpc, rest, sse, wire
+from a2a_grpc.call import GRPC, JSONRPC, REST, V03, V1
+from a2a_grpc.errors import (
+    A2AError,
+    Code,
+    InvalidAgentResponseError,
+    MethodNotAllowedError,
+    MethodNotFoundError,
+    NotFoundError,
+    UnavailableError,
+)
+from a2a_grpc.methods import METHODS
+from a2a_grpc.v03_names import METHOD_NAMES
+
+_BY_CODE: Final[Mapping[Code, type[A2AError]]] = {
+    Code.INVALID_ARGUMENT: errors.InvalidParamsError,
+    Code.NOT_FOUND: errors.NotFoundError,
+    Code.PERMISSION_DENIED: errors.PermissionDeniedError,
+    Code.RESOURCE_EXHAUSTED: errors.ResourceExhaustedError,
+    Code.FAILED_PRECONDITION: errors.UnsupportedOperationError,
+    Code.UNIMPLEMENTED: errors.MethodNotFoundError,
+    Code.UNAVAILABLE: errors.UnavailableError,
+    Code.UNAUTHENTICATED: errors.UnauthenticatedError,
+}
+"""What a gRPC status alone means, when the peer says nothing better (ERR-16)."""
+
+_DETAILS: Final = {kind.DESCRIPTOR.full_name: kind for kind in (google.ErrorInfo, google.BadRequest, google.RetryInfo)}
+
+
+class Wire(Protocol):
+    """A way to one interface. Both methods raise ConnectionError while nothing has been sent, A2AError later on."""
+
+    async def unary(self, operation: str, request: Message, headers: Mapping[str, str]) -> Any: ...
+
+    def stream(
+        self, operation: str, request: Message, headers: Mapping[str, str]
+    ) -> AsyncGenerator[tuple[str, v1.StreamResponse], None]: ...
+
+
+class HttpWire:
+    """A wire over an HTTP session that somebody else closes; subclasses say what goes over it."""
+
+    def __init__(self, session: aiohttp.ClientSession, entry: v1.AgentInterface, version: str) -> None:
+        self._session, self._url, self._version = session, entry.url, version
+
+    async def unary(self, operation: str, request: Message, headers: Mapping[str, str]) -> Any:
+        """One call, one answer."""
+        asked = self._ask(operation, request)
+        async with self._reply(asked, headers) as reply:
+            return self._answer(operation, asked, reply, await reply.read())
+
+    async def stream(
+        self, operation: str, request: Message, headers: Mapping[str, str]
+    ) -> AsyncGenerator[tuple[str, v1.StreamResponse], None]:
+        """The events of a call, each with its id."""
+        asked = self._ask(operation, request)
+        async with self._reply(asked, headers) as reply:
+            if reply.content_type != sse.HEADERS["content-type"]:
+                self._answer(operation, asked, reply, await reply.read())
+                raise InvalidAgentResponseError("The reply is not an event stream")
+            parser = sse.Parser()
+            async for chunk in reply.content.iter_any():
+                for event in parser.feed(chunk):
+                    yield event.id, self._event(operation, asked, event.data)
+
+    @asynccontextmanager
+    async def _reply(self, asked: "Asked", headers: Mapping[str, str]) -> AsyncIterator[aiohttp.ClientResponse]:
+        url = URL(asked.url, encoded=True)
+        try:
+            async with self._session.request(
+                asked.verb, url, headers={**headers, **asked.headers}, data=asked.body
+            ) as reply:
+                yield reply
+        except aiohttp.ClientConnectorError as fault:
+            raise ConnectionError(f"cannot connect to {self._url}: {fault.strerror}") from fault
+        except aiohttp.ClientError as fault:
+            raise UnavailableError(f"the connection to {self._url} broke: {fault}") from fault
+
+    def _ask(self, operation: str, request: Message) -> "Asked":
+        raise NotImplementedError
+
+    def _answer(self, operation: str, asked: "Asked", reply: aiohttp.ClientResponse, body: bytes) -> Any:
+        raise NotImplementedError
+
+    def _event(self, operation: str, asked: "Asked", data: bytes) -> Any:
+        raise NotImplementedError
+
+
+class Asked(NamedTuple):
+    """An HTTP request that is about to be sent; ident: its JSON-RPC id."""
+
+    verb: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+    ident: int = 0
+
+
+class JsonRpcWire(HttpWire):
+    _ids = itertools.count(1)
+
+    def _ask(self, operation: str, request: Message) -> Asked:
+        ident = next(self._ids)
+        return Asked("POST", self._url, *jsonrpc.request(operation, request, ident, self._version), ident)
+
+    def _answer(self, operation: str, asked: Asked, reply: aiohttp.ClientResponse, body: bytes) -> Any:
+        told = {"status": reply.status, "headers": _lower(reply.headers)}
+        return jsonrpc.result(operation, body, self._version, ident=asked.ident, **told)
+
+    def _event(self, operation: str, asked: Asked, data: bytes) -> Any:
+        return jsonrpc.result(operation, data, self._version, ident=asked.ident)
+
+
+class RestWire(HttpWire):
+    _verb = ""
+
+    async def stream(
+        self, operation: str, request: Message, headers: Mapping[str, str]
+    ) -> AsyncGenerator[tuple[str, v1.StreamResponse], None]:
+        """The events of a call; where POST is not known, GET is tried and remembered (I-01)."""
+        while True:
+            try:
+                async with aclosing(super().stream(operation, request, headers)) as source:
+                    async for found in source:
+                        yield found
+                return
+            except (MethodNotFoundError, MethodNotAllowedError, NotFoundError):
+                if self._verb or rest.request(operation, request, "GET")[0] != "GET":
+                    raise
+                self._verb = "GET"
+
+    def _ask(self, operation: str, request: Message) -> Asked:
+        verb, path, headers, body = rest.request(operation, request, self._verb)
+        return Asked(verb, self._url.rstrip("/") + path, headers, body)
+
+    def _answer(self, operation: str, asked: Asked, reply: aiohttp.ClientResponse, body: bytes) -> Any:
+        return rest.result(operation, reply.status, _lower(reply.headers), body)
+
+    def _event(self, operation: str, asked: Asked, data: bytes) -> Any:
+        return rest.event(operation, data)
+
+
+HTTP_WIRES: Final = {JSONRPC: JsonRpcWire, REST: RestWire}
+
+CALLABLE: Final = frozenset({(JSONRPC, V1), (REST, V1), (GRPC, V1), (JSONRPC, V03), (GRPC, V03)})
+"""The bindings and versions that the client can call."""
+
+
+class GrpcWire:
+    """gRPC over one channel, closed by its owner."""
+
+    def __init__(self, channel: grpc.aio.Channel, url: str, version: str) -> None:
+        self._channel, self._url, self._version = channel, url, version
+        self._stub: Any = v03_grpc.A2AServiceStub(channel) if version == V03 else v1_grpc.A2AServiceStub(channel)
+
+    async def unary(self, operation: str, request: Message, headers: Mapping[str, str]) -> Any:
+        """One call, one answer."""
+        call = await self._call(operation, request, headers)
+        try:
+            return self._up(operation, await call)
+        except grpc.aio.AioRpcError as fault:
+            raise _grpc_error(fault) from None
+
+    async def stream(
+        self, operation: str, request: Message, headers: Mapping[str, str]
+    ) -> AsyncGenerator[tuple[str, v1.StreamResponse], None]:
+        """The events of a call; gRPC has no ids for them."""
+        call = await self._call(operation, request, headers)
+        try:
+            async for event in call:
+                yield "", self._up(operation, event)
+        except grpc.aio.AioRpcError as fault:
+            raise _grpc_error(fault) from None
+        finally:
+            call.cancel()
+
+    async def _call(self, operation: str, request: Message, headers: Mapping[str, str]) -> Any:
+        state = self._channel.get_state(try_to_connect=True)
+        while state in (grpc.ChannelConnectivity.IDLE, grpc.ChannelConnectivity.CONNECTING):
+            await self._channel.wait_for_state_change(state)
+            state = self._channel.get_state(try_to_connect=True)
+        if state is not grpc.ChannelConnectivity.READY:
+            raise ConnectionError(f"cannot connect to {self._url}")
+        metadata = [(name.lower(), value) for name, value in headers.items()]
+        if self._version == V1:
+            return getattr(self._stub, operation)(request, metadata=metadata)
+        if operation not in METHOD_NAMES:
+            raise errors.MethodNotFoundError(f"version {V03} has no such operation")
+        return getattr(self._stub, METHOD_NAMES[operation])(v03.down_request(operation, request), metadata=metadata)
+
+    def _up(self, operation: str, answer: Message) -> Any:
+        if self._version == V1:
+            return answer
+        return v03.up_event(answer) if METHODS[V1][operation].streaming else v03.up_result(operation, answer)
+
+
+def _grpc_error(fault: grpc.aio.AioRpcError) -> A2AError:
+    """The error in the details of a gRPC status, else the one that its code means (ERR-15, ERR-16)."""
+    trailers: dict[str, Any] = dict(fault.trailing_metadata() or ())
+    details = []
+    try:
+        for packed in google.Status.FromString(trailers.get("grpc-status-details-bin", b"")).details:
+            kind = _DETAILS.get(packed.type_url.rpartition("/")[2])
+            if kind:
+                details.append({"@type": packed.type_url} | protojson.encode(kind.FromString(packed.value)))
+    except ValueError:  # a peer's broken details are as good as none
+        details.clear()
+    text, number = fault.details() or "", fault.code().value[0]
+    if any(detail["@type"].endswith("ErrorInfo") and detail.get("reason") in errors.BY_REASON for detail in details):
+        return wire.received(text, None, details)
+    name, _, rest_of_text = text.partition(": ")
+    if name in wire.BY_NAME:
+        return wire.BY_NAME[name](rest_of_text)
+    kind_of_code = _BY_CODE.get(Code(number)) if number in Code._value2member_map_ else None
+    return (kind_of_code or errors.InternalError)(text)
+
+
+def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
