@@ -1,0 +1,142 @@
+"""ProtoJSON both ways, compiled from the descriptors once per message type.
+
+Laws: this is the only door between JSON bytes and protocol messages; behind it are `protojson_read`, `protojson_write`
+and the single values in `protojson_values`. None of them knows a message of the protocol by name, a wire, or I/O.
+Between bytes and messages there are the plain dictionaries of the bytes library. What is compiled is kept for the life
+of the process; there are as many entries as message types in use.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeVar, cast
+
+import orjson
+from google.protobuf.message import Message
+
+from a2a_grpc.errors import InvalidAgentResponseError, InvalidParamsError, ParseError
+from a2a_grpc.protojson_fields import REQUIRED
+from a2a_grpc.protojson_read import MAX_VIOLATIONS, decode_query, explain, filler
+from a2a_grpc.protojson_values import MAX_DEPTH, join, json_of, struct_of, timestamp_text, value_of
+from a2a_grpc.protojson_write import unfit, writer
+
+__all__ = [
+    "MAX_DEPTH",
+    "MAX_VIOLATIONS",
+    "REQUIRED",
+    "decode",
+    "decode_query",
+    "decoder",
+    "dumps",
+    "encode",
+    "encoder",
+    "join",
+    "json_of",
+    "loads",
+    "struct_of",
+    "timestamp_text",
+    "to_json",
+    "unfit",
+    "value_of",
+]
+
+_M = TypeVar("_M", bound=Message)
+
+
+def loads(body: bytes | str) -> Any:
+    """The JSON value of a body. Raises ParseError for what is not JSON, not UTF-8, holds an unpaired surrogate, NaN, an
+    infinite number or a member twice, or is nested deeper than 1024 levels (RPC-09, JSON-19, JSON-22, BL-26, BL-27).
+    """
+    try:
+        value = orjson.loads(body)
+    except (orjson.JSONDecodeError, RecursionError):
+        raise ParseError from None
+    kind = type(value)
+    if kind is dict or kind is list:
+        raw = body.encode() if isinstance(body, str) else body
+        members = _members(value)
+        # Every member has a colon. If there are more colons than members, those in strings may explain it.
+        if raw.count(b":") != members and _colons(raw) != members:
+            raise ParseError("Invalid JSON payload: a member is given twice")
+    return value
+
+
+def _members(value: Any) -> int:
+    """How many members all objects inside have together; without recursion, for the depth is the sender's choice."""
+    count, stack = 0, [value]
+    while stack:
+        items = stack.pop()
+        if type(items) is dict:
+            count += len(items)
+            items = items.values()
+        for item in items:
+            kind = type(item)
+            if kind is dict or kind is list:
+                stack.append(item)
+    return count
+
+
+def _colons(raw: bytes) -> int:
+    """How many colons of valid JSON are outside of strings: every second piece between unescaped quotes is outside."""
+    if b"\\" in raw:
+        raw = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
+    return b"".join(raw.split(b'"')[::2]).count(b":")
+
+
+def dumps(value: Any) -> bytes:
+    """A JSON value as one line. Raises InvalidAgentResponseError for what is not JSON."""
+    try:
+        return orjson.dumps(value)
+    except TypeError as error:
+        raise InvalidAgentResponseError(f"not a JSON value: {error}") from None
+
+
+def decoder(cls: type[_M]) -> Callable[..., _M]:
+    """The compiled `decode` of one message type: called with the loaded value and, optionally, its path."""
+    return cast(Callable[..., _M], _decoder(cast(Any, cls)))
+
+
+@cache
+def _decoder(cls: Any) -> Callable[..., Message]:
+    fill = filler(cls.DESCRIPTOR)
+
+    def read(value: Any, path: str = "") -> Message:
+        message: Message = cls()
+        try:
+            wrong = fill(message, value)
+        except ValueError as error:
+            wrong = [explain(error)]
+        if wrong:
+            found = [(join(path, where) or "body", what) for where, what in wrong[:MAX_VIOLATIONS]]
+            raise InvalidParamsError(violations=found)
+        return message
+
+    return read
+
+
+def decode(cls: type[_M], value: Any, path: str = "") -> _M:
+    """The message of a loaded JSON value, by the rules JSON-02 to JSON-22.
+
+    path: what the violations' paths start with; default "", and then a value that is no object is called `body`.
+    Raises InvalidParamsError with up to `MAX_VIOLATIONS` violations.
+    """
+    return decoder(cls)(value, path)
+
+
+def encoder(cls: type[Message], always: frozenset[str] = frozenset()) -> Callable[[Message], Any]:
+    """The compiled `encode` of one message type and one set of fields that are always written."""
+    return writer(cls.DESCRIPTOR, always)
+
+
+def encode(message: Message, always: frozenset[str] = frozenset()) -> Any:
+    """The JSON value of a message: a dict, except for the well-known types that have another form.
+
+    REQUIRED fields and the `always` ones (full names such as `lf.a2a.v1.Task.artifacts`, for LIST-10) are written even
+    at their default, other fields when they are set or not default (JSON-09); a message that is not there is left out.
+    Raises InvalidAgentResponseError with the path of a number that is not finite or a timestamp out of range.
+    """
+    return writer(message.DESCRIPTOR, always)(message)
+
+
+def to_json(message: Message, always: frozenset[str] = frozenset()) -> bytes:
+    """The message as one line of JSON; see `encode`."""
+    return orjson.dumps(writer(message.DESCRIPTOR, always)(message))

@@ -1,0 +1,136 @@
+"""From a message to its JSON value, and what of a message has no JSON value.
+
+Laws: what is written beyond the set fields comes from the table of REQUIRED fields and from the caller, never from a
+switch for all defaults (JSON-09); no descriptor is asked once a type is compiled. `protojson` has the public forms.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from google.protobuf.descriptor import Descriptor
+from google.protobuf.message import Message
+
+from a2a_grpc.errors import InvalidAgentResponseError, Violation
+from a2a_grpc.protojson_fields import MANY, MAP, ONE, REQUIRED, fields
+from a2a_grpc.protojson_values import FILL_MESSAGE, WRITE, WRITE_MESSAGE, UnfitError, enum_writer, join
+
+_Find = Callable[[Any], list[tuple[str, str]]]
+
+
+@cache
+def writer(descriptor: Descriptor, always: frozenset[str]) -> Callable[[Message], Any]:
+    """The compiled `encode` of a type, for one set of fields that are always written."""
+    write = _writer(descriptor, always)
+
+    def encoded(message: Message) -> Any:
+        try:
+            return write(message)
+        except UnfitError:
+            wrong = unfit(message)
+        raise InvalidAgentResponseError(f"{wrong[0].field} {wrong[0].description}", violations=wrong)
+
+    return encoded
+
+
+@cache
+def _writer(descriptor: Descriptor, always: frozenset[str]) -> Callable[[Any], Any]:
+    own = WRITE_MESSAGE.get(descriptor.full_name)
+    if own is not None:
+        return own
+    rows: dict[Any, tuple[str, int, Callable[[Any], Any] | None]] = {}
+    empties: list[tuple[str, Callable[[], Any]]] = []
+
+    def write(message: Any) -> dict[str, Any]:
+        members: dict[str, Any] = {}
+        for field, value in message.ListFields():
+            json, shape, convert = rows[field]
+            if shape == ONE:
+                members[json] = value if convert is None else convert(value)
+            elif shape == MANY:
+                # A slice is a plain list, which is much quicker to walk.
+                members[json] = value[:] if convert is None else [convert(item) for item in value[:]]
+            else:
+                members[json] = {_map_key(key): convert(value[key]) if convert else value[key] for key in value}
+        for json, make in empties:
+            if json not in members:
+                members[json] = make()
+        return members
+
+    for field, shape, item in fields(descriptor):
+        rows[field] = (field.json_name, shape, _converter(item, always))
+        if field.name in REQUIRED.get(descriptor.full_name, ()) or field.full_name in always:
+            make = _default(field, shape)
+            empties += [(field.json_name, make)] if make else []
+    return write
+
+
+def _map_key(key: Any) -> str:
+    return key if type(key) is str else str(key).lower()
+
+
+def _converter(field: Any, always: frozenset[str]) -> Callable[[Any], Any] | None:
+    if field.message_type is not None:
+        return _writer(field.message_type, always)
+    return WRITE.get(field.type) if field.enum_type is None else enum_writer(field.enum_type)
+
+
+def _default(field: Any, shape: int) -> Callable[[], Any] | None:
+    """What makes the value of a field that is not set; None for a message, which then is left out."""
+    if shape != ONE:
+        return dict if shape == MAP else list
+    if field.message_type is not None:
+        return None
+    convert = _converter(field, frozenset())
+    value = field.default_value if convert is None else convert(field.default_value)
+    return lambda: value
+
+
+def unfit(message: Message, path: str = "") -> list[Violation]:
+    """What in a message from a binary wire has no JSON form: numbers that are not finite, free JSON nested too deep,
+    timestamps out of range (BL-26, JSON-18). Empty for every message that `decode` gave.
+
+    path: what the violations' paths start with; default "".
+    """
+    find = _finder(message.DESCRIPTOR)
+    return [Violation(join(path, where) or "body", what) for where, what in find(message)] if find else []
+
+
+@cache
+def _finder(descriptor: Descriptor) -> _Find | None:
+    """The function that finds unfit values in a message, None for types that cannot hold any."""
+    if descriptor.full_name in WRITE_MESSAGE:
+        return _unfit_value
+    rows: list[tuple[str, str, int, _Find]] = []
+    for field, shape, item in fields(descriptor):
+        below = _finder(item.message_type) if item.message_type is not None else None
+        if below is not None:
+            rows.append((field.name, field.json_name, shape, below))
+
+    def find(message: Any) -> list[tuple[str, str]]:
+        wrong: list[tuple[str, str]] = []
+        for name, json, shape, below in rows:
+            if shape == ONE:
+                if message.HasField(name):
+                    wrong += [(join(json, where), what) for where, what in below(getattr(message, name))]
+            elif values := getattr(message, name):
+                pairs = (
+                    ((f"{json}[{index}]", value) for index, value in enumerate(values[:]))
+                    if shape == MANY
+                    else ((f"{json}.{key}", values[key]) for key in values)
+                )
+                wrong += [(join(place, where), what) for place, value in pairs for where, what in below(value)]
+        return wrong
+
+    return find if rows else None
+
+
+def _unfit_value(value: Any) -> list[tuple[str, str]]:
+    full_name = value.DESCRIPTOR.full_name
+    try:
+        plain = WRITE_MESSAGE[full_name](value)
+        if type(plain) in (dict, list):  # only the way back counts the depth
+            FILL_MESSAGE[full_name](type(value)(), plain)
+    except UnfitError as error:
+        return [(error.path, str(error))]
+    return []
