@@ -4,16 +4,9 @@ Laws: pure, no storage. A store reads the row, asks here, and writes exactly wha
 transaction. Whatever is refused is refused before anything is written. What an event says is never looked at.
 """
 
-from typing import Any, Final
-
-from a2a_stubs import v1
+from typing import Any
 
 from a2a_grpc.tasks.store import Change, Conflict, LeaseLost, TaskRow
-
-TERMINAL: Final = frozenset(
-    {v1.TASK_STATE_COMPLETED, v1.TASK_STATE_FAILED, v1.TASK_STATE_CANCELED, v1.TASK_STATE_REJECTED}
-)
-"""States that never change again: what retention may delete by age and count."""
 
 
 def admit(row: TaskRow | None, change: Change) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from a2a_grpc.tasks.fence import TERMINAL, admit
+from a2a_grpc.tasks.fence import admit
+from a2a_grpc.tasks.state import TERMINAL
 from a2a_grpc.tasks.store import (
     Change,
     Dedupe,

@@ -1,0 +1,200 @@
+"""The tables of the SQL stores and every statement on them.
+
+Laws: SQL text lives here and nowhere else; statements take named parameters, and keep to what SQLite and PostgreSQL
+both know. A migration that was released is never changed, only followed by another. What a running turn writes per
+event is small: a row of `events` and the number in `tasks`; whatever may be large (the folded task, the author's
+state) lies in `snapshots`, which is written at the end of a turn. Rows that belong to a task or a context go with it.
+"""
+
+from collections.abc import Set
+from typing import Final
+
+from a2a_grpc.tasks.state import TERMINAL
+
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
+    (
+        """CREATE TABLE tasks (
+            id INTEGER PRIMARY KEY, task_id TEXT NOT NULL UNIQUE,
+            agent TEXT NOT NULL, tenant TEXT NOT NULL, owner TEXT NOT NULL, context_id TEXT NOT NULL,
+            state INTEGER NOT NULL, status_ms BIGINT NOT NULL, created_ms BIGINT NOT NULL,
+            sequence BIGINT NOT NULL, folded BIGINT NOT NULL,
+            holder TEXT NOT NULL, token BIGINT NOT NULL, lease_until_ms BIGINT NOT NULL, attempt INTEGER NOT NULL,
+            cancel BLOB)""",
+        # The state at the end lets counts and the state filter stay within the index.
+        "CREATE INDEX tasks_of_scope ON tasks (agent, tenant, owner, status_ms, task_id, state)",
+        "CREATE INDEX tasks_of_context ON tasks (agent, tenant, owner, context_id, status_ms, task_id, state)",
+        "CREATE INDEX tasks_by_age ON tasks (status_ms)",
+        "CREATE INDEX tasks_held ON tasks (lease_until_ms) WHERE holder <> ''",
+        """CREATE TABLE snapshots (
+            task INTEGER PRIMARY KEY REFERENCES tasks (id) ON DELETE CASCADE,
+            author_state BLOB NOT NULL, head BLOB NOT NULL, artifacts BLOB NOT NULL)""",
+        """CREATE TABLE events (
+            task INTEGER NOT NULL REFERENCES tasks (id) ON DELETE CASCADE,
+            sequence BIGINT NOT NULL, payload BLOB NOT NULL, PRIMARY KEY (task, sequence)) WITHOUT ROWID""",
+        """CREATE TABLE push_configs (
+            task INTEGER NOT NULL REFERENCES tasks (id) ON DELETE CASCADE, config_id TEXT NOT NULL,
+            config BLOB NOT NULL, version TEXT NOT NULL, extra BLOB NOT NULL,
+            cursor BIGINT NOT NULL, due BIGINT NOT NULL, attempts INTEGER NOT NULL DEFAULT 0,
+            next_ms BIGINT NOT NULL DEFAULT 0, holder TEXT NOT NULL DEFAULT '', PRIMARY KEY (task, config_id))""",
+        "CREATE INDEX push_configs_due ON push_configs (next_ms) WHERE cursor < due",
+        """CREATE TABLE dedupe (
+            agent TEXT NOT NULL, tenant TEXT NOT NULL, owner TEXT NOT NULL, message_id TEXT NOT NULL,
+            digest BLOB NOT NULL, expires_ms BIGINT NOT NULL, task_id TEXT NOT NULL, reply BLOB NOT NULL,
+            PRIMARY KEY (agent, tenant, owner, message_id))""",
+        "CREATE INDEX dedupe_by_age ON dedupe (expires_ms)",
+        "CREATE INDEX dedupe_of_task ON dedupe (task_id) WHERE task_id <> ''",
+        """CREATE TABLE contexts (
+            id INTEGER PRIMARY KEY,
+            agent TEXT NOT NULL, tenant TEXT NOT NULL, owner TEXT NOT NULL, context_id TEXT NOT NULL,
+            used_ms BIGINT NOT NULL, UNIQUE (agent, tenant, owner, context_id))""",
+        "CREATE INDEX contexts_by_age ON contexts (used_ms)",
+        """CREATE TABLE messages (
+            id INTEGER PRIMARY KEY, context INTEGER NOT NULL REFERENCES contexts (id) ON DELETE CASCADE,
+            at_ms BIGINT NOT NULL, message BLOB NOT NULL)""",
+        "CREATE INDEX messages_of_context ON messages (context, id)",
+        "CREATE INDEX messages_by_age ON messages (at_ms)",
+        """CREATE TABLE memory (
+            context INTEGER NOT NULL REFERENCES contexts (id) ON DELETE CASCADE,
+            key TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY (context, key)) WITHOUT ROWID""",
+    ),
+)
+"""Statements that lead from schema n to n + 1, from the empty database on."""
+
+VERSION_TABLE: Final = "CREATE TABLE IF NOT EXISTS schema (version INTEGER NOT NULL)"
+VERSION: Final = "SELECT version FROM schema"
+VERSION_CLEAR: Final = "DELETE FROM schema"
+VERSION_SET: Final = "INSERT INTO schema (version) VALUES (:version)"
+
+_MINE: Final = "agent = :agent AND tenant = :tenant AND owner = :owner"
+_TASK: Final = f"(SELECT id FROM tasks WHERE task_id = :task_id AND {_MINE})"
+_CONTEXT: Final = f"(SELECT id FROM contexts WHERE {_MINE} AND context_id = :context_id)"
+_ENDED: Final = f"state IN ({', '.join(map(str, sorted(TERMINAL)))})"
+# In the order of TaskRow's fields, behind the three of its scope.
+_ROW: Final = """SELECT agent, tenant, owner, task_id, context_id, state, status_ms, created_ms, sequence, folded, head,
+    {artifacts}, author_state, holder, token, lease_until_ms, attempt, cancel
+    FROM tasks JOIN snapshots ON task = id"""
+_FULL_ROW: Final = _ROW.format(artifacts="artifacts")
+
+# -- a commit
+GUARD: Final = """SELECT id, agent, tenant, owner, context_id, sequence, holder, token, lease_until_ms
+    FROM tasks WHERE task_id = :task_id"""
+TASK_COLUMNS: Final = (
+    *("task_id", "context_id", "state", "status_ms", "created_ms", "sequence", "folded"),
+    *("holder", "token", "lease_until_ms", "attempt", "cancel"),
+)
+SNAPSHOT_COLUMNS: Final = ("author_state", "head", "artifacts")
+ADD_TASK: Final = f"""INSERT INTO tasks (agent, tenant, owner, {", ".join(TASK_COLUMNS)})
+    VALUES (:agent, :tenant, :owner, {", ".join(f":{name}" for name in TASK_COLUMNS)}) RETURNING id"""
+ADD_SNAPSHOT: Final = f"""INSERT INTO snapshots (task, {", ".join(SNAPSHOT_COLUMNS)})
+    VALUES (:task, {", ".join(f":{name}" for name in SNAPSHOT_COLUMNS)})"""
+ADD_EVENT: Final = "INSERT INTO events (task, sequence, payload) VALUES (:task, :sequence, :payload)"
+MOVE_DUE: Final = "UPDATE push_configs SET due = :notify WHERE task = :task AND due < :notify"
+
+
+def set_task(columns: Set[str]) -> str:
+    """Change these columns of the task `:task`."""
+    return f"UPDATE tasks SET {', '.join(f'{name} = :{name}' for name in sorted(columns))} WHERE id = :task"
+
+
+def set_snapshot(columns: Set[str]) -> str:
+    """Change these columns of the snapshot of the task `:task`."""
+    return f"UPDATE snapshots SET {', '.join(f'{name} = :{name}' for name in sorted(columns))} WHERE task = :task"
+
+
+# -- tasks and events
+TASK: Final = f"{_FULL_ROW} WHERE task_id = :task_id AND {_MINE}"
+EVENTS: Final = f"""SELECT sequence, payload FROM events WHERE task = {_TASK} AND sequence > :after
+    ORDER BY sequence LIMIT :limit"""
+
+
+def page(filters: Set[str]) -> str:
+    """Rows of a page, newest first. filters: of `context_id`, `state`, `since_ms`, `before`."""
+    light = _ROW.format(artifacts="CASE WHEN :artifacts THEN artifacts ELSE :nothing END")
+    return f"{light} WHERE {_where(filters)} ORDER BY status_ms DESC, task_id DESC LIMIT :limit"
+
+
+def total(filters: Set[str]) -> str:
+    """How many tasks match, on whatever page."""
+    return f"SELECT count(*) FROM tasks WHERE {_where(filters - {'before'})}"
+
+
+FILTERS: Final = {
+    "context_id": "context_id = :context_id",
+    "state": "state = :state",
+    "since_ms": "status_ms >= :since_ms",
+    "before": "(status_ms, task_id) < (:before_ms, :before_id)",
+}
+"""Conditions of a page by field of TaskQuery; a field that is empty adds none."""
+
+
+def _where(filters: Set[str]) -> str:
+    return " AND ".join((_MINE, *(text for name, text in FILTERS.items() if name in filters)))
+
+
+# -- leases and cancel
+RENEW: Final = """UPDATE tasks SET lease_until_ms = :until_ms WHERE task_id = :task_id AND holder = :holder
+    AND token = :token RETURNING cancel"""
+LOST_TO_OTHERS: Final = f"""{_FULL_ROW} WHERE holder <> '' AND (holder <> :holder OR lease_until_ms <= :now_ms)
+    ORDER BY lease_until_ms LIMIT :limit"""
+REQUEST_CANCEL: Final = f"UPDATE tasks SET cancel = :cancel WHERE task_id = :task_id AND {_MINE} AND holder <> ''"
+
+# -- repeated sends
+SEEN: Final = f"""SELECT message_id, digest, expires_ms, task_id, reply FROM dedupe
+    WHERE {_MINE} AND message_id = :message_id AND expires_ms > :now_ms"""
+ADD_DEDUPE: Final = """INSERT INTO dedupe (agent, tenant, owner, message_id, digest, expires_ms, task_id, reply)
+    VALUES (:agent, :tenant, :owner, :message_id, :digest, :expires_ms, :task_id, :reply)
+    ON CONFLICT (agent, tenant, owner, message_id) DO UPDATE SET digest = excluded.digest,
+    expires_ms = excluded.expires_ms, task_id = excluded.task_id, reply = excluded.reply"""
+
+# -- contexts
+USE_CONTEXT: Final = f"UPDATE contexts SET used_ms = :now_ms WHERE {_MINE} AND context_id = :context_id"
+ADD_CONTEXT: Final = """INSERT INTO contexts (agent, tenant, owner, context_id, used_ms)
+    VALUES (:agent, :tenant, :owner, :context_id, :now_ms)
+    ON CONFLICT (agent, tenant, owner, context_id) DO UPDATE SET used_ms = excluded.used_ms RETURNING id"""
+ADD_MESSAGE: Final = "INSERT INTO messages (context, at_ms, message) VALUES (:context, :now_ms, :message)"
+MESSAGES: Final = f"SELECT message FROM messages WHERE context = {_CONTEXT} ORDER BY id DESC LIMIT :limit"
+SET_MEMORY: Final = """INSERT INTO memory (context, key, value) VALUES (:context, :key, :value)
+    ON CONFLICT (context, key) DO UPDATE SET value = excluded.value"""
+DROP_MEMORY: Final = "DELETE FROM memory WHERE context = :context AND key = :key"
+MEMORY: Final = f"SELECT key, value FROM memory WHERE context = {_CONTEXT}"
+
+# -- push notification configs
+TASK_NUMBER: Final = f"SELECT id, sequence FROM tasks WHERE task_id = :task_id AND {_MINE}"
+PUT_CONFIG: Final = """INSERT INTO push_configs (task, config_id, config, version, extra, cursor, due)
+    VALUES (:task, :config_id, :config, :version, :extra, :cursor, :cursor)
+    ON CONFLICT (task, config_id) DO UPDATE SET config = excluded.config, version = excluded.version,
+    extra = excluded.extra, cursor = excluded.cursor, due = excluded.due, attempts = 0, next_ms = 0, holder = ''"""
+# A task without such configs gives one row of nothing, a missing task none.
+CONFIGS: Final = f"""SELECT task_id, config_id, config, version, extra
+    FROM tasks LEFT JOIN push_configs ON task = id AND config_id > :after
+    WHERE task_id = :task_id AND {_MINE} ORDER BY config_id LIMIT :limit"""
+CONFIG: Final = f"""SELECT task_id, config_id, config, version, extra FROM push_configs JOIN tasks ON id = task
+    WHERE task_id = :task_id AND {_MINE} AND config_id = :config_id"""
+DROP_CONFIG: Final = "DELETE FROM push_configs WHERE task = :task AND config_id = :config_id"
+DUE: Final = """SELECT agent, tenant, owner, task_id, config_id, config, version, extra, cursor, due, attempts, task
+    FROM push_configs JOIN tasks ON id = task WHERE cursor < due AND next_ms <= :now_ms ORDER BY next_ms LIMIT :limit"""
+CLAIM: Final = """UPDATE push_configs SET holder = :holder, next_ms = :until_ms
+    WHERE task = :task AND config_id = :config_id"""
+FREE_CLAIMS: Final = "UPDATE push_configs SET holder = '', next_ms = 0 WHERE holder <> ''"
+# A report that knows less than is stored comes from a claim that ran out, or speaks of a replaced config.
+DELIVERED: Final = f"""UPDATE push_configs SET cursor = :cursor, attempts = :attempts, next_ms = :next_ms, holder = ''
+    WHERE task = {_TASK} AND config_id = :config_id AND cursor <= :cursor"""
+
+# -- retention
+_VICTIM: Final = "SELECT id, sequence, token FROM tasks WHERE"
+AGED: Final = f"{_VICTIM} {_ENDED} AND status_ms < :ended_ms ORDER BY status_ms LIMIT :limit"
+STUCK: Final = f"""{_VICTIM} NOT {_ENDED} AND status_ms < :stuck_ms AND (holder = '' OR lease_until_ms <= :now_ms)
+    ORDER BY status_ms LIMIT :limit"""
+CROWDED: Final = f"""SELECT agent, tenant, owner, count(*) - :count FROM tasks WHERE {_ENDED}
+    GROUP BY agent, tenant, owner HAVING count(*) > :count"""
+OLDEST: Final = f"{_VICTIM} {_MINE} AND {_ENDED} ORDER BY status_ms, task_id LIMIT :limit"
+# Guarded: a task that was taken up again since it was chosen stays.
+DROP_TASK: Final = """DELETE FROM tasks WHERE id = :task AND sequence = :sequence AND token = :token
+    RETURNING task_id"""
+DROP_SENT: Final = "DELETE FROM dedupe WHERE task_id = :task_id AND task_id <> ''"
+DROP_EXPIRED: Final = (
+    """DELETE FROM dedupe WHERE (agent, tenant, owner, message_id) IN (SELECT agent, tenant, owner, message_id
+    FROM dedupe WHERE expires_ms <= :now_ms LIMIT :limit)""",
+    "DELETE FROM messages WHERE id IN (SELECT id FROM messages WHERE at_ms < :ended_ms LIMIT :limit)",
+    "DELETE FROM contexts WHERE id IN (SELECT id FROM contexts WHERE used_ms < :ended_ms LIMIT :limit)",
+)

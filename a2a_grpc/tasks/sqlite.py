@@ -1,0 +1,364 @@
+"""The store in one SQLite file: for one process that must not forget.
+
+Laws: every method is one piece of work for SQLiteFile, which gives it a transaction; what may be refused is refused
+before the first write. The file is written ahead (WAL) and flushed at every transaction (synchronous FULL): what was
+acknowledged survives a killed process and a power cut. SQL text lives in schema.py, the rules of a change in fence.py.
+"""
+
+import os
+import sqlite3
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from a2a_stubs import v1
+
+from a2a_grpc.tasks import schema as sql
+from a2a_grpc.tasks.fence import admit
+from a2a_grpc.tasks.sqlite_file import SQLiteFile
+from a2a_grpc.tasks.store import (
+    Change,
+    Dedupe,
+    Delivery,
+    Duplicate,
+    Event,
+    PushConfig,
+    Renewal,
+    Retention,
+    Scope,
+    TaskPage,
+    TaskQuery,
+    TaskRow,
+)
+
+_TRIM_EVENTS = 20_000  # about as many events are deleted in one transaction
+
+
+class SQLiteStore:
+    """A Store in the SQLite file at `path`; see Store for what each method does.
+
+    The file is made, readable by its owner alone, if it is missing; its folder must be there. `<path>.lock` beside it
+    is held while the store is open and falls free when the process ends, however it ends. Used from the event loop
+    that opened it. A failing disk raises sqlite3.Error to the caller whose work failed; the store goes on. A call on
+    a store that is not open raises StoreError.
+    """
+
+    exclusive = True
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._file = SQLiteFile(os.fspath(path))
+
+    async def open(self) -> None:
+        """Take the file and bring its schema up to date.
+
+        Raises StoreBusy if another store serves from the file; StoreError if there is no such folder, the file cannot
+        be opened, is no SQLite database of ours, or has a newer schema than this release.
+        """
+        await self._file.open()
+
+    async def close(self) -> None:
+        """Finish what was accepted, close the file, let go of the lock."""
+        await self._file.close()
+
+    @property
+    def transactions(self) -> int:
+        """Transactions flushed so far; with concurrent commits fewer than commits."""
+        return self._file.transactions
+
+    # -- tasks
+
+    async def commit(self, change: Change) -> int:
+        """Apply a change, durably (see Store.commit)."""
+        return await self._file.write(lambda connection: _commit(connection, change))
+
+    async def task(self, scope: Scope, task_id: str) -> TaskRow | None:
+        """The task (see Store.task)."""
+        rows = await self._file.rows(sql.TASK, _of(scope, task_id=task_id))
+        return _row(rows[0]) if rows else None
+
+    async def events(self, scope: Scope, task_id: str, after: int, limit: int) -> list[Event]:
+        """Events after a number (see Store.events)."""
+        rows = await self._file.rows(sql.EVENTS, _of(scope, task_id=task_id, after=after, limit=limit))
+        return [Event(sequence, v1.StreamResponse.FromString(payload)) for sequence, payload in rows]
+
+    async def tasks(self, scope: Scope, query: TaskQuery) -> TaskPage:
+        """A page of tasks and their number, both of one moment (see Store.tasks)."""
+        filters = frozenset(name for name in sql.FILTERS if getattr(query, name))
+        values = _of(scope, **query._asdict(), nothing=b"")
+        values["before_ms"], values["before_id"] = values.pop("before") or (0, "")
+        values["limit"] += 1
+
+        def work(connection: sqlite3.Connection) -> TaskPage:
+            connection.execute("BEGIN")
+            try:
+                rows = connection.execute(sql.page(filters), values).fetchall()
+                (total,) = connection.execute(sql.total(filters), values).fetchone()
+            finally:
+                connection.execute("COMMIT")
+            return TaskPage([_row(row) for row in rows[: query.limit]], total, len(rows) > query.limit)
+
+        return await self._file.read(work)
+
+    # -- leases and cancel
+
+    async def renew(self, holder: str, until_ms: int, tokens: Mapping[str, int]) -> Renewal:
+        """Lengthen leases (see Store.renew)."""
+
+        def work(connection: sqlite3.Connection) -> Renewal:
+            lost, cancels = set(), {}
+            for task_id, token in tokens.items():
+                values = {"holder": holder, "until_ms": until_ms, "task_id": task_id, "token": token}
+                if not (found := connection.execute(sql.RENEW, values).fetchall()):
+                    lost.add(task_id)
+                elif found[0][0] is not None:
+                    cancels[task_id] = found[0][0]
+            return Renewal(frozenset(lost), cancels)
+
+        return await self._file.write(work)
+
+    async def lost(self, holder: str, now_ms: int, limit: int) -> list[TaskRow]:
+        """Tasks whose turn has no owner any more (see Store.lost)."""
+        rows = await self._file.rows(sql.LOST_TO_OTHERS, {"holder": holder, "now_ms": now_ms, "limit": limit})
+        return [_row(row) for row in rows]
+
+    async def request_cancel(self, scope: Scope, task_id: str, request: bytes) -> TaskRow | None:
+        """Leave a cancel request if a turn is running (see Store.request_cancel)."""
+        values = _of(scope, task_id=task_id, cancel=request)
+
+        def work(connection: sqlite3.Connection) -> TaskRow | None:
+            connection.execute(sql.REQUEST_CANCEL, values)
+            found = connection.execute(sql.TASK, values).fetchone()
+            return _row(found) if found else None
+
+        return await self._file.write(work)
+
+    # -- repeated sends and conversations
+
+    async def seen(self, scope: Scope, message_id: str, now_ms: int) -> Dedupe | None:
+        """The first outcome of a messageId (see Store.seen)."""
+        rows = await self._file.rows(sql.SEEN, _of(scope, message_id=message_id, now_ms=now_ms))
+        return Dedupe(*rows[0]) if rows else None
+
+    async def remember_reply(
+        self,
+        scope: Scope,
+        context_id: str,
+        messages: Sequence[bytes],
+        memory: Mapping[str, bytes | None],
+        dedupe: Dedupe | None,
+        now_ms: int,
+    ) -> None:
+        """Keep a direct exchange (see Store.remember_reply)."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            _refuse_duplicate(connection, scope, dedupe, now_ms)
+            if dedupe is not None:
+                connection.execute(sql.ADD_DEDUPE, _of(scope, **dedupe._asdict()))
+            context = _remember(connection, scope, context_id, memory, now_ms)
+            rows = [{"context": context, "now_ms": now_ms, "message": message} for message in messages]
+            connection.executemany(sql.ADD_MESSAGE, rows)
+
+        await self._file.write(work)
+
+    async def messages(self, scope: Scope, context_id: str, limit: int) -> list[bytes]:
+        """The last messages of direct exchanges (see Store.messages)."""
+        rows = await self._file.rows(sql.MESSAGES, _of(scope, context_id=context_id, limit=limit))
+        return [message for (message,) in reversed(rows)]
+
+    async def memory(self, scope: Scope, context_id: str) -> dict[str, bytes]:
+        """The memory of a context (see Store.memory)."""
+        return dict(await self._file.rows(sql.MEMORY, _of(scope, context_id=context_id)))
+
+    # -- push notification configs
+
+    async def put_push_config(self, scope: Scope, config: PushConfig) -> bool:
+        """Create or replace a config (see Store.put_push_config)."""
+
+        def work(connection: sqlite3.Connection) -> bool:
+            if found := connection.execute(sql.TASK_NUMBER, _of(scope, task_id=config.task_id)).fetchone():
+                connection.execute(sql.PUT_CONFIG, config._asdict() | {"task": found[0], "cursor": found[1]})
+            return found is not None
+
+        return await self._file.write(work)
+
+    async def push_configs(self, scope: Scope, task_id: str, after: str, limit: int) -> list[PushConfig] | None:
+        """Configs of a task (see Store.push_configs)."""
+        rows = await self._file.rows(sql.CONFIGS, _of(scope, task_id=task_id, after=after, limit=limit))
+        # The join answers a task without configs by one row without a config.
+        return [PushConfig(*row) for row in rows if row[1] is not None] if rows else None
+
+    async def push_config(self, scope: Scope, task_id: str, config_id: str) -> PushConfig | None:
+        """One config (see Store.push_config)."""
+        rows = await self._file.rows(sql.CONFIG, _of(scope, task_id=task_id, config_id=config_id))
+        return PushConfig(*rows[0]) if rows else None
+
+    async def delete_push_config(self, scope: Scope, task_id: str, config_id: str) -> bool:
+        """Remove a config (see Store.delete_push_config)."""
+
+        def work(connection: sqlite3.Connection) -> bool:
+            if found := connection.execute(sql.TASK_NUMBER, _of(scope, task_id=task_id)).fetchone():
+                connection.execute(sql.DROP_CONFIG, {"task": found[0], "config_id": config_id})
+            return found is not None
+
+        return await self._file.write(work)
+
+    async def due(self, holder: str, now_ms: int, until_ms: int, limit: int) -> list[Delivery]:
+        """Claim configs that have something to send (see Store.due)."""
+
+        def work(connection: sqlite3.Connection) -> list[Delivery]:
+            rows = connection.execute(sql.DUE, {"now_ms": now_ms, "limit": limit}).fetchall()
+            claim = {"holder": holder, "until_ms": until_ms}
+            connection.executemany(sql.CLAIM, [claim | {"task": row[-1], "config_id": row[4]} for row in rows])
+            return [Delivery(Scope(*row[:3]), PushConfig(*row[3:8]), *row[8:11]) for row in rows]
+
+        return await self._file.write(work)
+
+    async def delivered(self, delivery: Delivery, cursor: int, attempts: int, next_ms: int) -> None:
+        """Report on a claimed delivery (see Store.delivered)."""
+        task_id, config_id = delivery.config.task_id, delivery.config.config_id
+        values = _of(delivery.scope, task_id=task_id, config_id=config_id)
+        values |= {"cursor": cursor, "attempts": attempts, "next_ms": next_ms}
+        await self._file.write(lambda connection: connection.execute(sql.DELIVERED, values).rowcount)
+
+    # -- retention
+
+    async def trim(self, retention: Retention) -> list[str]:
+        """Delete what is no longer kept, in transactions small enough to let others in between (see Store.trim)."""
+        values = {
+            "now_ms": retention.now_ms,
+            "ended_ms": retention.now_ms - retention.terminal_ms,
+            "stuck_ms": retention.now_ms - retention.stuck_ms,
+            "count": retention.count,
+            "limit": retention.batch,
+        }
+        victims = await self._file.read(partial(_victims, values=values))
+        gone: list[str] = []
+        while victims:
+            gone += await self._file.write(partial(_drop, victims=_share(victims)))
+        for statement in sql.DROP_EXPIRED:
+            while await self._file.write(partial(_delete, statement=statement, values=values)) == retention.batch:
+                pass
+        return gone
+
+
+# -- work on a connection
+
+
+def _of(scope: Scope, **values: Any) -> dict[str, Any]:
+    return {"agent": scope.agent, "tenant": scope.tenant, "owner": scope.owner, **values}
+
+
+def _row(row: tuple[Any, ...]) -> TaskRow:
+    return TaskRow(Scope(*row[:3]), *row[3:])
+
+
+def _commit(connection: sqlite3.Connection, change: Change) -> int:
+    _refuse_duplicate(connection, change.scope, change.dedupe, change.now_ms)
+    found = connection.execute(sql.GUARD, {"task_id": change.task_id}).fetchone()
+    row = found and TaskRow(
+        Scope(*found[1:4]),
+        change.task_id,
+        found[4],
+        0,
+        0,
+        0,
+        found[5],
+        holder=found[6],
+        token=found[7],
+        lease_until_ms=found[8],
+    )
+    columns = admit(row, change)
+    token: int = columns["token"]
+    context_id = row.context_id if row else change.context_id
+    task = _set(connection, found[0], columns) if row else _add(connection, change, columns)
+    if change.events:
+        connection.executemany(
+            sql.ADD_EVENT,
+            [
+                {"task": task, "sequence": sequence, "payload": payload.SerializeToString()}
+                for sequence, payload in change.events
+            ],
+        )
+    for config in change.push_configs:
+        connection.execute(sql.PUT_CONFIG, config._asdict() | {"task": task, "cursor": change.expected})
+    if change.notify:
+        connection.execute(sql.MOVE_DUE, {"task": task, "notify": change.notify})
+    if change.dedupe is not None:
+        connection.execute(sql.ADD_DEDUPE, _of(change.scope, **change.dedupe._asdict()))
+    if change.memory:
+        _remember(connection, change.scope, context_id, change.memory, change.now_ms)
+    elif change.take is not None:
+        connection.execute(sql.USE_CONTEXT, _of(change.scope, context_id=context_id, now_ms=change.now_ms))
+    return token
+
+
+def _add(connection: sqlite3.Connection, change: Change, columns: dict[str, Any]) -> int:
+    row = TaskRow(change.scope, change.task_id, change.context_id, 0, 0, change.now_ms)
+    for name, value in columns.items():
+        setattr(row, name, value)
+    values = _of(row.scope, **{name: getattr(row, name) for name in (*sql.TASK_COLUMNS, *sql.SNAPSHOT_COLUMNS)})
+    task: int = connection.execute(sql.ADD_TASK, values).fetchone()[0]
+    connection.execute(sql.ADD_SNAPSHOT, values | {"task": task})
+    return task
+
+
+def _set(connection: sqlite3.Connection, task: int, columns: dict[str, Any]) -> int:
+    heavy = columns.keys() & set(sql.SNAPSHOT_COLUMNS)
+    columns["task"] = task
+    connection.execute(sql.set_task(columns.keys() - heavy - {"task"}), columns)
+    if heavy:
+        connection.execute(sql.set_snapshot(heavy), columns)
+    return task
+
+
+def _refuse_duplicate(connection: sqlite3.Connection, scope: Scope, dedupe: Dedupe | None, now_ms: int) -> None:
+    if dedupe is not None:
+        values = _of(scope, message_id=dedupe.message_id, now_ms=now_ms)
+        if found := connection.execute(sql.SEEN, values).fetchone():
+            raise Duplicate(Dedupe(*found))
+
+
+def _remember(
+    connection: sqlite3.Connection, scope: Scope, context_id: str, memory: Mapping[str, bytes | None], now_ms: int
+) -> int:
+    values = _of(scope, context_id=context_id, now_ms=now_ms)
+    context: int = connection.execute(sql.ADD_CONTEXT, values).fetchone()[0]
+    for key, value in memory.items():
+        statement = sql.DROP_MEMORY if value is None else sql.SET_MEMORY
+        connection.execute(statement, {"context": context, "key": key, "value": value})
+    return context
+
+
+def _victims(connection: sqlite3.Connection, values: dict[str, Any]) -> list[tuple[int, int, int]]:
+    """Tasks to delete, as (id, sequence, token): at most `limit`, the first to go last."""
+    limit: int = values["limit"]
+    found = dict.fromkeys(connection.execute(sql.AGED, values).fetchall())
+    found |= dict.fromkeys(connection.execute(sql.STUCK, values).fetchall())
+    for agent, tenant, owner, excess in connection.execute(sql.CROWDED, values).fetchall():
+        if len(found) >= limit:
+            break
+        crowd = _of(Scope(agent, tenant, owner), limit=min(excess, limit))
+        found |= dict.fromkeys(connection.execute(sql.OLDEST, crowd).fetchall())
+    return list(found)[:limit][::-1]
+
+
+def _share(victims: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Take off the end as many as one transaction may delete, at least one."""
+    share, weight = [victims.pop()], 0
+    while victims and (weight := weight + victims[-1][1]) < _TRIM_EVENTS:
+        share.append(victims.pop())
+    return share
+
+
+def _drop(connection: sqlite3.Connection, victims: list[tuple[int, int, int]]) -> list[str]:
+    gone: list[str] = []
+    for task, sequence, token in victims:
+        values = {"task": task, "sequence": sequence, "token": token}
+        for (task_id,) in connection.execute(sql.DROP_TASK, values).fetchall():
+            connection.execute(sql.DROP_SENT, {"task_id": task_id})
+            gone.append(task_id)
+    return gone
+
+
+def _delete(connection: sqlite3.Connection, statement: str, values: dict[str, Any]) -> int:
+    return connection.execute(statement, values).rowcount

@@ -1,0 +1,557 @@
+"""What every store must do, whatever keeps it: the same tests for each.
+
+Laws: a store is made by a row of STORES and nothing else here knows which one it is. Times are given, never waited for.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from a2a_stubs import v1
+
+from a2a_grpc.tasks.memory import MemoryStore
+from a2a_grpc.tasks.sqlite import SQLiteStore
+from a2a_grpc.tasks.store import (
+    Change,
+    Conflict,
+    Dedupe,
+    Duplicate,
+    Event,
+    LeaseLost,
+    LeaseTaken,
+    PushConfig,
+    Retention,
+    Scope,
+    Snapshot,
+    Store,
+    TaskQuery,
+)
+
+STORES: dict[str, Callable[[Path], Store]] = {
+    "memory": lambda folder: MemoryStore(),
+    "sqlite": lambda folder: SQLiteStore(folder / "a2a.db"),
+}
+ANN = Scope("orders", "", "ann")
+# Each differs from ANN in one member.
+STRANGERS = (Scope("orders", "", "bob"), Scope("orders", "acme", "ann"), Scope("shop", "", "ann"))
+WORKING, COMPLETED, ASKING = v1.TASK_STATE_WORKING, v1.TASK_STATE_COMPLETED, v1.TASK_STATE_INPUT_REQUIRED
+NOW = 1_700_000_000_000
+
+
+@pytest.fixture(params=STORES)
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+    store = STORES[request.param](tmp_path)
+    await store.open()
+    yield store
+    await store.close()
+
+
+def events(after: int, *texts: str) -> list[Event]:
+    """Artifact chunks numbered from after + 1."""
+    return [
+        Event(after + index, v1.StreamResponse(artifact_update={"artifact": {"parts": [{"text": text}]}}))
+        for index, text in enumerate(texts, 1)
+    ]
+
+
+def text(event: Event) -> str:
+    return str(event.payload.artifact_update.artifact.parts[0].text)
+
+
+async def create(store: Store, task_id: str = "t", scope: Scope = ANN, **more: Any) -> int:
+    change = {"events": events(0, "first"), "now_ms": NOW, "context_id": "c"} | more
+    change.setdefault("snapshot", Snapshot(WORKING, change["now_ms"]))
+    return await store.commit(Change(scope, task_id, 0, **change))
+
+
+def config(name: str, task_id: str = "t", body: bytes = b"https://example.com") -> PushConfig:
+    return PushConfig(task_id, name, body, "1.0", b'["Bearer"]')
+
+
+# -- commits
+
+
+@pytest.mark.requirement("OP-GET-01")
+async def test_a_task_comes_back_as_it_was_committed(store: Store) -> None:
+    token = await create(
+        store,
+        events=events(0, "a", "b"),
+        take=LeaseTaken("me", NOW + 1000, 2),
+        snapshot=Snapshot(WORKING, NOW + 5, b"head", b"artifacts", 2),
+        author_state=b"{}",
+    )
+    row = await store.task(ANN, "t")
+    assert row is not None and token == row.token == 1
+    assert (row.scope, row.context_id, row.state, row.status_ms, row.created_ms) == (ANN, "c", WORKING, NOW + 5, NOW)
+    assert (row.sequence, row.folded, row.head, row.artifacts, row.author_state) == (2, 2, b"head", b"artifacts", b"{}")
+    assert (row.holder, row.lease_until_ms, row.attempt, row.cancel) == ("me", NOW + 1000, 2, None)
+    assert await store.task(ANN, "other") is None
+
+
+async def test_a_row_in_the_readers_hands_is_a_copy(store: Store) -> None:
+    await create(store)
+    row = await store.task(ANN, "t")
+    assert row is not None
+    row.sequence = 99
+    again = await store.task(ANN, "t")
+    assert again is not None and again.sequence == 1
+
+
+@pytest.mark.requirement("BL-48")
+async def test_a_writer_who_missed_an_event_is_refused_and_writes_nothing(store: Store) -> None:
+    await create(store)
+    await store.commit(Change(ANN, "t", 1, NOW, events=events(1, "second")))
+    late = Change(
+        ANN, "t", 1, NOW, events=events(1, "other"), memory={"k": b"1"}, push_configs=[config("p")], author_state=b"x"
+    )
+    with pytest.raises(Conflict):
+        await store.commit(late)
+    assert [text(event) for event in await store.events(ANN, "t", 0, 10)] == ["first", "second"]
+    assert await store.memory(ANN, "c") == {}
+    assert await store.push_configs(ANN, "t", "", 10) == []
+    row = await store.task(ANN, "t")
+    assert row is not None and row.author_state == b""
+
+
+async def test_a_task_can_be_made_once_and_continued_only_where_it_is(store: Store) -> None:
+    await create(store)
+    for scope in (ANN, *STRANGERS):
+        with pytest.raises(Conflict):
+            await create(store, scope=scope)
+    with pytest.raises(Conflict):
+        await store.commit(Change(ANN, "missing", 3, NOW, events=events(3, "x")))
+
+
+async def test_a_change_that_makes_no_sense_is_a_fault_of_the_writer(store: Store) -> None:
+    await create(store)
+    for change in (
+        Change(ANN, "t", 1, NOW, events=events(4, "x")),
+        Change(ANN, "new", 0, NOW, events=events(0, "x"), snapshot=Snapshot(WORKING, NOW)),
+        Change(ANN, "new", 0, NOW, events=events(0, "x"), context_id="c"),
+    ):
+        with pytest.raises(ValueError):
+            await store.commit(change)
+    assert await store.task(ANN, "new") is None
+    assert len(await store.events(ANN, "t", 0, 10)) == 1
+
+
+@pytest.mark.requirement("BL-16")
+async def test_a_status_without_a_snapshot_leaves_the_stored_one(store: Store) -> None:
+    await create(store, snapshot=Snapshot(WORKING, NOW, b"head", b"artifacts", 1), author_state=b"{}")
+    await store.commit(Change(ANN, "t", 1, NOW, events=events(1, "x"), snapshot=Snapshot(ASKING, NOW + 1)))
+    row = await store.task(ANN, "t")
+    assert row is not None and (row.state, row.status_ms, row.sequence, row.folded) == (ASKING, NOW + 1, 2, 1)
+    assert (row.head, row.artifacts, row.author_state) == (b"head", b"artifacts", b"{}")
+
+
+@pytest.mark.requirement("STREAM-04")
+async def test_events_are_read_in_order_from_any_number(store: Store) -> None:
+    await create(store, events=events(0, *"abc"))
+    await store.commit(Change(ANN, "t", 3, NOW, events=events(3, *"de")))
+    for after, limit, expected in ((0, 9, "abcde"), (2, 2, "cd"), (5, 9, ""), (9, 9, "")):
+        found = await store.events(ANN, "t", after, limit)
+        assert "".join(map(text, found)) == expected
+        assert [event.sequence for event in found] == list(range(after + 1, after + 1 + len(expected)))
+
+
+# -- leases
+
+
+async def claim(store: Store, holder: str, now: int = NOW, **more: Any) -> int:
+    row = await store.task(ANN, "t")
+    assert row is not None
+    return await store.commit(Change(ANN, "t", row.sequence, now, take=LeaseTaken(holder, now + 1000), **more))
+
+
+@pytest.mark.requirement("BL-10", "BL-48")
+async def test_of_two_claims_at_once_one_wins(store: Store) -> None:
+    await create(store, snapshot=Snapshot(ASKING, NOW))
+    change = [
+        Change(ANN, "t", 1, NOW, events=events(1, who), take=LeaseTaken(who, NOW + 1000)) for who in ("one", "two")
+    ]
+    results = await asyncio.gather(*map(store.commit, change), return_exceptions=True)
+    assert sorted(type(result).__name__ for result in results) == ["Conflict", "int"]
+    row = await store.task(ANN, "t")
+    assert row is not None and row.token == 1
+    assert [text(event) for event in await store.events(ANN, "t", 1, 9)] == [row.holder]
+
+
+async def test_a_living_lease_keeps_others_out_until_it_ends(store: Store) -> None:
+    await create(store, take=LeaseTaken("one", NOW + 1000))
+    with pytest.raises(Conflict):
+        await claim(store, "two", NOW + 999)
+    with pytest.raises(Conflict):
+        await store.commit(Change(ANN, "t", 1, NOW, events=events(1, "from outside")))
+    assert await claim(store, "two", NOW + 1000) == 2
+    with pytest.raises(LeaseLost):
+        await store.commit(Change(ANN, "t", 1, NOW, token=1, events=events(1, "late")))
+    assert await store.commit(Change(ANN, "t", 1, NOW, token=2, events=events(1, "x"), release=True)) == 2
+    row = await store.task(ANN, "t")
+    assert row is not None and (row.holder, row.token) == ("", 2)
+    assert await claim(store, "three") == 3
+
+
+@pytest.mark.requirement("BL-09", "OP-CANCEL-08")
+async def test_a_broken_lease_fences_its_owner_off(store: Store) -> None:
+    await create(store, take=LeaseTaken("one", NOW + 1000))
+    over = Change(ANN, "t", 1, NOW, over=True, snapshot=Snapshot(v1.TASK_STATE_CANCELED, NOW), events=events(1, "x"))
+    assert await store.commit(over) == 2
+    with pytest.raises(LeaseLost):
+        await store.commit(Change(ANN, "t", 1, NOW, token=1, snapshot=Snapshot(COMPLETED, NOW)))
+    row = await store.task(ANN, "t")
+    assert row is not None and (row.state, row.holder) == (v1.TASK_STATE_CANCELED, "")
+
+
+async def test_recovery_takes_a_living_lease_over(store: Store) -> None:
+    await create(store, take=LeaseTaken("one", NOW + 1000))
+    assert await claim(store, "two", over=True) == 2
+    row = await store.task(ANN, "t")
+    assert row is not None and row.holder == "two"
+
+
+async def test_renewal_lengthens_and_tells_what_is_lost_and_canceled(store: Store) -> None:
+    for name in ("kept", "broken", "released"):
+        await create(store, name, take=LeaseTaken("me", NOW + 1000))
+    await store.commit(Change(ANN, "broken", 1, NOW, over=True, take=LeaseTaken("you", NOW + 1000)))
+    await store.commit(Change(ANN, "released", 1, NOW, token=1, release=True))
+    assert (await store.request_cancel(ANN, "kept", b"stop")) is not None
+    renewal = await store.renew("me", NOW + 5000, {"kept": 1, "broken": 1, "released": 1, "missing": 1})
+    assert renewal.lost == {"broken", "released", "missing"}
+    assert renewal.cancels == {"kept": b"stop"}
+    row = await store.task(ANN, "kept")
+    assert row is not None and row.lease_until_ms == NOW + 5000
+    assert not (await store.renew("me", NOW + 6000, {"kept": 1})).lost
+    await store.commit(Change(ANN, "kept", 1, NOW, token=1, cancel=b""))
+    assert (await store.renew("me", NOW + 6000, {"kept": 1})).cancels == {}
+
+
+async def test_lost_turns_are_those_without_a_living_owner(store: Store) -> None:
+    await create(store, "mine", take=LeaseTaken("me", NOW + 1000))
+    await create(store, "theirs", STRANGERS[0], take=LeaseTaken("gone", NOW + 1000))
+    await create(store, "over", take=LeaseTaken("me", NOW + 10))
+    await create(store, "idle")
+    found = {row.task_id: row for row in await store.lost("me", NOW + 10, 10)}
+    assert found.keys() == {"over"} | ({"theirs"} if store.exclusive else set())
+    assert all(row.sequence == 1 for row in found.values())
+    assert len(await store.lost("me", NOW + 5000, 2)) == 2
+
+
+@pytest.mark.requirement("OP-CANCEL-07")
+async def test_a_cancel_request_waits_for_a_running_turn_only(store: Store) -> None:
+    await create(store, "t")
+    row = await store.request_cancel(ANN, "t", b"stop")
+    assert row is not None and row.cancel is None
+    await claim(store, "me")
+    row = await store.request_cancel(ANN, "t", b"stop")
+    assert row is not None and (row.cancel, row.holder) == (b"stop", "me")
+    assert await store.request_cancel(ANN, "missing", b"stop") is None
+
+
+# -- lists
+
+
+async def pages(store: Store, **query: Any) -> list[str]:
+    """Task ids of all pages; total and `more` are checked on the way."""
+    found: list[str] = []
+    before, more, totals = None, True, set()
+    while more:
+        page = await store.tasks(ANN, TaskQuery(before=before, **query))
+        found += [row.task_id for row in page.rows]
+        totals.add(page.total)
+        more = page.more
+        if page.rows:
+            before = (page.rows[-1].status_ms, page.rows[-1].task_id)
+    assert totals == {len(found)}
+    return found
+
+
+@pytest.mark.requirement("LIST-02", "LIST-03", "LIST-08", "LIST-11", "LIST-12", "LIST-13", "LIST-17")
+async def test_lists_page_through_every_task_once_newest_first(store: Store) -> None:
+    made = []
+    for index in range(60):
+        state = (WORKING, COMPLETED, ASKING)[index % 3]
+        key = (NOW + index // 7, f"t{index:02}", f"c{index % 2}", state)  # seven tasks share each time
+        made.append(key)
+        await create(store, key[1], context_id=key[2], snapshot=Snapshot(state, key[0]))
+    made.sort(reverse=True)
+
+    def ids(keep: Callable[[int, str, str, int], bool] = lambda *_: True) -> list[str]:
+        return [key[1] for key in made if keep(*key)]
+
+    for limit in (1, 7, 20, 60, 100):
+        assert await pages(store, limit=limit) == ids()
+    for limit in (3, 10):
+        assert await pages(store, limit=limit, context_id="c1") == ids(lambda at, task, context, state: context == "c1")
+        assert await pages(store, limit=limit, state=ASKING) == ids(lambda at, task, context, state: state == ASKING)
+        assert await pages(store, limit=limit, since_ms=NOW + 4) == ids(lambda at, *_: at >= NOW + 4)
+        assert await pages(store, limit=limit, since_ms=NOW + 4, context_id="c0", state=COMPLETED) == ids(
+            lambda at, task, context, state: at >= NOW + 4 and context == "c0" and state == COMPLETED
+        )
+    assert await pages(store, context_id="unknown") == []
+    assert await pages(store, state=v1.TASK_STATE_REJECTED) == []
+
+
+@pytest.mark.requirement("LIST-03", "LIST-04")
+async def test_pages_neither_repeat_nor_skip_when_tasks_come_and_move_between_them(store: Store) -> None:
+    for index in range(10):
+        await create(store, f"t{index}", snapshot=Snapshot(WORKING, NOW + index))
+    first = await store.tasks(ANN, TaskQuery(limit=4))
+    await create(store, "newer", snapshot=Snapshot(WORKING, NOW + 99))
+    await store.commit(Change(ANN, "t9", 1, NOW, snapshot=Snapshot(COMPLETED, NOW + 100)))
+    last = first.rows[-1]
+    rest = await store.tasks(ANN, TaskQuery(limit=100, before=(last.status_ms, last.task_id)))
+    assert [row.task_id for row in first.rows] == ["t9", "t8", "t7", "t6"]
+    assert [row.task_id for row in rest.rows] == ["t5", "t4", "t3", "t2", "t1", "t0"]
+    assert rest.total == 11 and not rest.more
+    assert await pages(store, state=COMPLETED) == ["t9"]
+
+
+@pytest.mark.requirement("LIST-09")
+async def test_a_list_without_artifacts_does_not_read_them(store: Store) -> None:
+    await create(store, snapshot=Snapshot(COMPLETED, NOW, b"head", b"artifacts", 1))
+    for wanted, expected in ((True, b"artifacts"), (False, b"")):
+        [row] = (await store.tasks(ANN, TaskQuery(artifacts=wanted))).rows
+        assert (row.head, row.artifacts) == (b"head", expected)
+    row = await store.task(ANN, "t")
+    assert row is not None and row.artifacts == b"artifacts"
+
+
+# -- scope
+
+
+@pytest.mark.parametrize("stranger", STRANGERS)
+@pytest.mark.requirement("AUTH-04", "TENANT-05", "LIST-01", "PUSH-09")
+async def test_nothing_of_a_task_is_seen_or_changed_from_another_scope(store: Store, stranger: Scope) -> None:
+    dedupe = Dedupe("m", b"digest", NOW + 1000, "t")
+    await create(store, dedupe=dedupe, push_configs=[config("p")], memory={"k": b"1"}, take=LeaseTaken("me", NOW + 9))
+    await store.remember_reply(ANN, "c", [b"hello"], {}, None, NOW)
+    assert await store.task(stranger, "t") is None
+    assert await store.events(stranger, "t", 0, 10) == []
+    assert await store.tasks(stranger, TaskQuery()) == ([], 0, False)
+    assert await store.tasks(stranger, TaskQuery(context_id="c")) == ([], 0, False)
+    assert await store.request_cancel(stranger, "t", b"stop") is None
+    assert await store.seen(stranger, "m", NOW) is None
+    assert await store.messages(stranger, "c", 10) == []
+    assert await store.memory(stranger, "c") == {}
+    assert not await store.put_push_config(stranger, config("p", body=b"evil"))
+    assert await store.push_configs(stranger, "t", "", 10) is None
+    assert await store.push_config(stranger, "t", "p") is None
+    assert not await store.delete_push_config(stranger, "t", "p")
+    with pytest.raises(Conflict):
+        await store.commit(Change(stranger, "t", 1, NOW, token=1, events=events(1, "evil")))
+    await create(store, "u", stranger, dedupe=dedupe._replace(task_id="u"), memory={"k": b"2"})
+    assert await store.push_config(ANN, "t", "p") == config("p")
+    assert await store.memory(ANN, "c") == {"k": b"1"}
+    assert await store.seen(ANN, "m", NOW) == dedupe
+    row = await store.task(ANN, "t")
+    assert row is not None and (row.cancel, row.sequence) == (None, 1)
+
+
+# -- repeated sends, conversations
+
+
+@pytest.mark.requirement("BL-51", "OP-SEND-14")
+async def test_of_two_equal_sends_at_once_one_makes_the_task(store: Store) -> None:
+    sends = [create(store, name, dedupe=Dedupe("m", b"digest", NOW + 1000, name)) for name in ("one", "two")]
+    results = await asyncio.gather(*sends, return_exceptions=True)
+    [refused] = [result for result in results if isinstance(result, Duplicate)]
+    page = await store.tasks(ANN, TaskQuery())
+    assert [row.task_id for row in page.rows] == [refused.dedupe.task_id]
+    assert refused.dedupe == await store.seen(ANN, "m", NOW)
+
+
+@pytest.mark.requirement("BL-51")
+async def test_a_message_id_is_free_again_when_its_time_is_over(store: Store) -> None:
+    first = Dedupe("m", b"digest", NOW + 1000, "t", b"")
+    await create(store, dedupe=first)
+    assert await store.seen(ANN, "m", NOW + 999) == first
+    assert await store.seen(ANN, "m", NOW + 1000) is None
+    second = Dedupe("m", b"other", NOW + 3000, "", b"reply")
+    with pytest.raises(Duplicate) as refusal:
+        await store.remember_reply(ANN, "c", [b"hello"], {"k": b"1"}, second, NOW + 999)
+    assert refusal.value.dedupe == first
+    assert await store.messages(ANN, "c", 10) == [] and await store.memory(ANN, "c") == {}
+    await store.remember_reply(ANN, "c", [b"hello"], {"k": b"1"}, second, NOW + 1000)
+    assert await store.seen(ANN, "m", NOW + 1001) == second
+
+
+@pytest.mark.requirement("CTX-01")
+async def test_a_context_remembers_messages_and_values(store: Store) -> None:
+    await store.remember_reply(ANN, "c", [b"1", b"2"], {"a": b"1", "b": b"2"}, None, NOW)
+    await store.remember_reply(ANN, "c", [b"3", b"4"], {"a": None, "b": b"3"}, None, NOW)
+    await create(store, memory={"c": b"4", "missing": None})
+    assert await store.memory(ANN, "c") == {"b": b"3", "c": b"4"}
+    assert await store.messages(ANN, "c", 3) == [b"2", b"3", b"4"]
+    assert await store.messages(ANN, "c", 100) == [b"1", b"2", b"3", b"4"]
+    assert await store.messages(ANN, "d", 3) == [] and await store.memory(ANN, "d") == {}
+
+
+# -- push notification configs
+
+
+@pytest.mark.requirement("PUSH-04", "PUSH-05", "PUSH-06", "PUSH-08", "PUSH-30")
+async def test_push_configs_are_kept_listed_replaced_and_removed(store: Store) -> None:
+    await create(store)
+    for name in "cab":
+        assert await store.put_push_config(ANN, config(name))
+    assert await store.push_configs(ANN, "t", "", 2) == [config("a"), config("b")]
+    assert await store.push_configs(ANN, "t", "b", 2) == [config("c")]
+    assert await store.push_configs(ANN, "t", "c", 2) == []
+    assert await store.push_configs(ANN, "missing", "", 2) is None
+    changed = config("b", body=b"https://example.org")
+    assert await store.put_push_config(ANN, changed)
+    assert await store.push_config(ANN, "t", "b") == changed
+    assert await store.push_config(ANN, "t", "z") is None
+    assert await store.delete_push_config(ANN, "t", "b") and await store.delete_push_config(ANN, "t", "b")
+    assert await store.push_configs(ANN, "t", "", 9) == [config("a"), config("c")]
+    assert not await store.put_push_config(ANN, config("a", "missing"))
+    assert not await store.delete_push_config(ANN, "missing", "a")
+
+
+async def due(store: Store, now: int = NOW) -> dict[str, tuple[int, int, int]]:
+    """Claim for a second: cursor, due and attempts by config id."""
+    found = await store.due("me", now, now + 1000, 10)
+    assert all(delivery.scope == ANN for delivery in found)
+    return {each.config.config_id: (each.cursor, each.due, each.attempts) for each in found}
+
+
+@pytest.mark.requirement("OP-SEND-11", "PUSH-14", "PUSH-18")
+async def test_a_config_hears_of_every_event_after_it_was_made(store: Store) -> None:
+    await create(store, push_configs=[config("inline")], notify=1)
+    assert await store.put_push_config(ANN, config("later"))
+    assert await due(store) == {"inline": (0, 1, 0)}
+    await store.commit(Change(ANN, "t", 1, NOW, events=events(1, "x")))  # not worth a notification
+    await store.commit(Change(ANN, "t", 2, NOW, events=events(2, "y", "z"), push_configs=[config("next")], notify=4))
+    assert await due(store) == {"later": (1, 4, 0), "next": (2, 4, 0)}
+    assert await due(store) == {}
+    assert await due(store, NOW + 1000) == {"inline": (0, 4, 0), "later": (1, 4, 0), "next": (2, 4, 0)}
+
+
+@pytest.mark.requirement("PUSH-14", "PUSH-15", "PUSH-19")
+async def test_a_delivery_is_claimed_reported_and_tried_again(store: Store) -> None:
+    await create(store, push_configs=[config("p"), config("q")], notify=1)
+    claims = await asyncio.gather(*(store.due(name, NOW, NOW + 1000, 1) for name in ("one", "two")))
+    assert sorted(delivery.config.config_id for found in claims for delivery in found) == ["p", "q"]
+    [first] = claims[0]
+    await store.delivered(first, first.cursor, 3, NOW + 500)
+    assert await due(store, NOW + 499) == {}
+    assert await due(store, NOW + 500) == {first.config.config_id: (0, 1, 3)}
+    await store.delivered(first, 1, 0, 0)
+    assert first.config.config_id not in await due(store, NOW + 9000)
+    await store.commit(Change(ANN, "t", 1, NOW, events=events(1, "x"), notify=2))
+    assert (await due(store, NOW + 9001))[first.config.config_id] == (1, 2, 0)
+
+
+@pytest.mark.requirement("PUSH-07", "PUSH-30")
+async def test_a_late_report_disturbs_neither_a_newer_one_nor_a_new_config(store: Store) -> None:
+    await create(store, push_configs=[config("p")], notify=1)
+    [late] = await store.due("late", NOW, NOW + 10, 1)
+    [prompt] = await store.due("prompt", NOW + 10, NOW + 20, 1)
+    await store.delivered(prompt, 1, 0, 0)
+    await store.delivered(late, 0, 5, NOW + 99_999)
+    await store.commit(Change(ANN, "t", 1, NOW, events=events(1, "x"), notify=2))
+    assert await due(store, NOW + 20) == {"p": (1, 2, 0)}
+    await store.put_push_config(ANN, config("p", body=b"new"))
+    assert await due(store, NOW + 99_999) == {}
+    await store.delete_push_config(ANN, "t", "p")
+    await store.delivered(prompt, 2, 0, 0)
+    await store.commit(Change(ANN, "t", 2, NOW, events=events(2, "x"), notify=3))
+    assert await due(store, NOW + 99_999) == {}
+
+
+# -- retention
+
+
+def keep(now: int, terminal: int = 10**9, stuck: int = 10**9, count: int = 10**9, batch: int = 500) -> Retention:
+    return Retention(now, terminal, stuck, count, batch)
+
+
+@pytest.mark.requirement("BL-44", "SEC-08")
+async def test_old_tasks_go_with_everything_beside_them(store: Store) -> None:
+    for name in ("old", "new"):
+        at = NOW + (name == "new")
+        await create(
+            store,
+            name,
+            now_ms=at,
+            snapshot=Snapshot(COMPLETED, at),
+            push_configs=[config("p", name)],
+            notify=1,
+            dedupe=Dedupe(f"m-{name}", b"", NOW + 10**9, name),
+        )
+    assert await store.trim(keep(NOW + 100, terminal=100)) == []
+    assert await store.trim(keep(NOW + 101, terminal=100)) == ["old"]
+    assert await store.task(ANN, "old") is None
+    assert await store.events(ANN, "old", 0, 9) == []
+    assert await store.push_configs(ANN, "old", "", 9) is None
+    assert await store.seen(ANN, "m-old", NOW) is None
+    assert await store.seen(ANN, "m-new", NOW) is not None
+    assert await due(store, NOW + 5000) == {"p": (0, 1, 0)}
+    assert await pages(store) == ["new"] == await pages(store, context_id="c") == await pages(store, state=COMPLETED)
+    await create(store, "old")
+
+
+@pytest.mark.requirement("BL-44")
+async def test_the_count_is_kept_for_each_owner_and_spares_unfinished_tasks(store: Store) -> None:
+    for index in range(8):
+        await create(store, f"t{index}", snapshot=Snapshot(COMPLETED if index else ASKING, NOW + index))
+    await create(store, "other", STRANGERS[0], snapshot=Snapshot(COMPLETED, NOW))
+    assert set(await store.trim(keep(NOW, count=3))) == {"t1", "t2", "t3", "t4"}
+    assert await pages(store) == ["t7", "t6", "t5", "t0"]
+    assert await store.task(STRANGERS[0], "other") is not None
+
+
+@pytest.mark.requirement("BL-44")
+async def test_unfinished_tasks_go_after_their_own_time_unless_a_turn_runs(store: Store) -> None:
+    await create(store, "asking", snapshot=Snapshot(ASKING, NOW))
+    await create(store, "running", take=LeaseTaken("me", NOW + 5000))
+    await create(store, "lapsed", take=LeaseTaken("me", NOW + 500))
+    assert await store.trim(keep(NOW + 1000, terminal=1, stuck=1000)) == []
+    assert set(await store.trim(keep(NOW + 1001, terminal=1, stuck=1000))) == {"asking", "lapsed"}
+    assert await pages(store) == ["running"]
+    assert (await store.renew("me", NOW + 9000, {"running": 1})).lost == set()
+
+
+@pytest.mark.requirement("BL-44", "BL-51")
+async def test_conversations_and_message_ids_go_when_unused(store: Store) -> None:
+    for context, at in (("old", NOW), ("used", NOW), ("new", NOW + 50)):
+        dedupe = Dedupe(context, b"", at + 1000, reply=b"r")
+        await store.remember_reply(ANN, context, [context.encode()], {"k": b"1"}, dedupe, at)
+    await create(store, context_id="used", now_ms=NOW + 50, take=LeaseTaken("me", NOW + 60))
+    assert await store.trim(keep(NOW + 101, terminal=100)) == []
+    assert await store.memory(ANN, "old") == {}
+    assert await store.memory(ANN, "used") == await store.memory(ANN, "new") == {"k": b"1"}
+    assert [await store.messages(ANN, name, 9) for name in ("old", "used", "new")] == [[], [], [b"new"]]
+    assert await store.seen(ANN, "old", NOW) is not None
+    await store.trim(keep(NOW + 1000))
+    assert [await store.seen(ANN, name, NOW) is None for name in ("old", "used", "new")] == [True, True, False]
+
+
+@pytest.mark.requirement("BL-44", "SEC-08")
+async def test_five_thousand_tasks_are_trimmed_in_batches_to_nothing(store: Store) -> None:
+    made = (create(store, f"t{index}", snapshot=Snapshot(COMPLETED, NOW + index)) for index in range(5000))
+    await asyncio.gather(*made)
+    assert (await store.tasks(ANN, TaskQuery(limit=1))).total == 5000
+    gone: list[str] = []
+    while found := await store.trim(keep(NOW + 5000, terminal=0, batch=400)):
+        assert len(found) <= 400
+        gone += found
+    assert len(gone) == len(set(gone)) == 5000
+    assert await pages(store) == []
+
+
+@pytest.mark.requirement("BL-15", "BL-16")
+async def test_ten_thousand_chunks_come_back_in_order(store: Store) -> None:
+    await create(store, take=LeaseTaken("me", NOW + 10**9))
+    for start in range(1, 10_001, 500):
+        chunks = events(start, *(f"{index:05}" for index in range(start, start + 500)))
+        await store.commit(Change(ANN, "t", start, NOW, token=1, events=chunks))
+    found, after = [], 1
+    while batch := await store.events(ANN, "t", after, 1000):
+        found += [text(event) for event in batch]
+        after = batch[-1].sequence
+    assert found == [f"{index:05}" for index in range(1, 10_001)]
+    row = await store.task(ANN, "t")
+    assert row is not None and row.sequence == 10_001
