@@ -1,14 +1,59 @@
 # Everything a developer runs. `make` alone lists it.
-PYTHON ?= python3
+# PYTHON: the Python to make .venv with; default the newest of 3.13 to 3.11. ARGS: more arguments for the command.
+BIN := .venv/bin
+STAMP := .venv/.stamp
+SOURCES := a2a_grpc proto scripts tests
+ARGS ?=
+
+-include .tools/env
+export A2A_SDK1_PYTHON A2A_SDK03_PYTHON A2A_RANGE_PYTHONS BUF
 
 .DEFAULT_GOAL := help
-.PHONY: help proto lint-proto
+.PHONY: help setup run test check format proto lint-proto requirements bench interop-setup clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
 
-proto: ## Make the stubs package generated/a2a_stubs from the protos
-	$(PYTHON) proto/generate.py
+setup: $(STAMP) ## Make .venv with the package, editable, and what development needs
 
-lint-proto: ## Check the protos with buf: style, and no breaking change
-	$(PYTHON) proto/lint.py
+$(STAMP): pyproject.toml
+	"$(or $(PYTHON),$(shell scripts/find-python))" -m venv --clear .venv
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --editable . --group dev
+	@touch $@
+
+run: setup ## Serve the demo agent on ports 50051 (gRPC) and 8080 (HTTP)
+	$(BIN)/a2a-grpc serve $(ARGS)
+
+test: setup ## Run all tests; those whose tools are missing are skipped (see interop-setup)
+	$(BIN)/python -m pytest --numprocesses auto $(ARGS)
+
+check: setup ## Format, lint, types, the laws, the requirement ledger
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/mypy
+	$(BIN)/python -m pytest --quiet tests/rules tests/test_protos.py
+	$(BIN)/python scripts/requirements.py --quiet
+	@if [ -n "$(BUF)" ]; then $(BIN)/python proto/lint.py; else echo "protos not linted: run make interop-setup"; fi
+
+format: setup ## Format the code and mend what ruff can mend
+	$(BIN)/ruff format $(SOURCES)
+	$(BIN)/ruff check --fix $(SOURCES)
+
+proto: setup ## Make the stubs package generated/a2a_stubs from the protos
+	$(BIN)/python proto/generate.py
+
+lint-proto: setup ## Check the protos with buf: style, and no breaking change
+	$(BIN)/python proto/lint.py
+
+requirements: setup ## Print every requirement with the tests that prove it
+	$(BIN)/python scripts/requirements.py $(ARGS)
+
+bench: setup ## Measure; see tests/bench
+	$(BIN)/python -m tests.bench $(ARGS)
+
+interop-setup: setup ## Install below .tools what the interoperability tests need; cheap when nothing changed
+	$(BIN)/python scripts/interop_setup.py $(ARGS)
+
+clean: ## Remove everything that the other targets make
+	rm -rf .venv .tools build *.egg-info tests/interop/*/node_modules

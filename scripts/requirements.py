@@ -1,0 +1,100 @@
+"""The ledger: every requirement with the tests that prove it. Run by `make requirements`.
+
+Laws of this file:
+- A requirement is proved by a test that carries its ID in `pytest.mark.requirement`; nothing else counts.
+- Every requirement of the ledger is demanded unless `OPEN` says why not; that table may only shrink, so a
+  requirement on it that has a test fails the run as much as one that has none and is not on it.
+- Contradictions (I) and losses (L) are settled by requirements; they are listed, not demanded.
+"""
+
+import argparse
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+LEDGER = ROOT / "tests" / "golden" / "requirements.txt"
+OPEN = {
+    "binds the client, which is not there yet": """OP-SEND-22 OP-SEND-23 OP-STREAM-10 LIST-17 SUB-10 STREAM-12
+        STREAM-13 CTX-05 ERR-15 ERR-16 VER-01 VER-08 CARD-07 CARD-08 CARD-09 CARD-11 CARD-18 CARD-25 TENANT-01
+        V03-38 EXT-13 AUTH-02 AUTH-11""",
+    "binds the receiver of a webhook": "PUSH-24 PUSH-25 PUSH-26 PUSH-27 PUSH-28",
+    "cards are not signed yet": "SIGN-* BL-47",
+    "push notifications are not delivered yet": "PUSH-* V03-37 BL-05 BL-49 BL-50",
+    "callers are not authenticated yet": "AUTH-* SEC-* BL-04",
+    "there are no custom bindings": "CB-*",
+    "a rule for authors of extensions": "EXT-01 EXT-07 EXT-08 EXT-09 EXT-10 EXT-11 EXT-12",
+    "a rule for documentation": "CTX-11",
+    "there is one store for one process yet": "BL-48",
+    "there is no telemetry yet": "BL-53",
+    "not claimed yet": "BL-51 BL-52",
+}
+"""Why a requirement is not demanded, and which: IDs or patterns."""
+LISTED_ONLY = ("I-*", "L-*")
+
+
+class Marks:
+    """A pytest plugin that notes which tests carry which IDs."""
+
+    def __init__(self) -> None:
+        self.tests: dict[str, list[str]] = defaultdict(list)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        for item in session.items:
+            name = item.nodeid.split("[")[0]
+            for mark in item.iter_markers("requirement"):
+                for wanted in mark.args:
+                    if name not in self.tests[wanted]:
+                        self.tests[wanted].append(name)
+
+
+def collected() -> dict[str, list[str]]:
+    """Names of tests by requirement ID. Ends the script when the tests cannot be collected."""
+    marks = Marks()
+    output = ["--collect-only", "-qqq", f"--rootdir={ROOT}", "-c", str(ROOT / "pyproject.toml"), str(ROOT / "tests")]
+    if (code := pytest.main(output, plugins=[marks])) != pytest.ExitCode.OK:
+        sys.exit(f"the tests cannot be collected (pytest exit code {int(code)})")
+    return marks.tests
+
+
+def ledger() -> Iterator[tuple[str, str]]:
+    """IDs and what they are about, in order."""
+    for line in LEDGER.read_text().splitlines():
+        if line and not line.startswith("#"):
+            name, level, binds, words = line.split(maxsplit=3)
+            yield name, f"{words} ({level}{'' if binds == '-' else f' {binds}'})"
+
+
+def reason(name: str) -> str:
+    """Why an ID is not demanded, "" when it is."""
+    return next((why for why, names in OPEN.items() for one in names.split() if fnmatch(name, one)), "")
+
+
+def main() -> int:
+    """Print the ledger; 1 when an ID is without a test or on the table of open ones without need."""
+    parser = argparse.ArgumentParser(description="Print every requirement with the tests that prove it.")
+    parser.add_argument("--quiet", action="store_true", help="print only what is wrong")
+    quiet: bool = parser.parse_args().quiet
+    tests, wrong, proved, demanded = collected(), [], 0, 0
+    for name, words in ledger():
+        why, found = reason(name), tests.get(name, [])
+        listed_only = any(fnmatch(name, pattern) for pattern in LISTED_ONLY)
+        demanded += not why and not listed_only
+        proved += bool(found) and not why and not listed_only
+        if not quiet:
+            print(f"{name:<13} {words}", *(found or [f"- {why or 'NO TEST'}"]), sep="\n    ")
+        if found and why and name in OPEN[why].split():
+            wrong.append(f"{name} has a test: take it off the table of open requirements ({why})")
+        if not found and not why and not listed_only:
+            wrong.append(f"{name} has no test: {words}")
+    print(*wrong, f"{proved} of {demanded} demanded requirements are proved", sep="\n")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+"""What holds for every test: known requirement IDs, no silent skip in CI, an end in bounded time.
+
+Laws: no fixture of one module's tests lives here. With A2A_CI set, a skip whose reason begins with "needs " is a
+failure, so that a machine without PostgreSQL, Node or another SDK cannot pass for one that has it.
+"""
+
+import faulthandler
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+LEDGER = Path(__file__).parent / "golden" / "requirements.txt"
+LIMIT = 180.0
+"""Seconds that a test may take before it fails with the stacks of all threads; mark `limit` states another number."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "limit(seconds): the test fails when it takes longer; default 180")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    known = {line.split(maxsplit=1)[0] for line in LEDGER.read_text().splitlines() if line and line[0] != "#"}
+    for item in items:
+        for mark in item.iter_markers("requirement"):
+            if unknown := [name for name in mark.args if name not in known]:
+                raise pytest.UsageError(f"{item.nodeid}: no such requirement: {', '.join(map(str, unknown))}")
+
+
+def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if not os.environ.get("A2A_CI") or not report.skipped or hasattr(report, "wasxfail"):
+        return
+    reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
+    if reason.removeprefix("Skipped: ").startswith("needs "):
+        report.outcome = "failed"
+        report.longrepr = f"not allowed to skip in CI: {reason}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Iterator[None]:
+    report: pytest.TestReport = yield  # type: ignore[misc]
+    _refuse_skip(report)
+    return report  # type: ignore[return-value]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Iterator[None]:
+    report: pytest.CollectReport = yield  # type: ignore[misc]
+    _refuse_skip(report)
+    return report  # type: ignore[return-value]
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    mark = item.get_closest_marker("limit")
+    limit = float(mark.args[0]) if mark else LIMIT
+
+    def late(_: int, __: FrameType | None) -> None:
+        faulthandler.dump_traceback(file=sys.__stderr__)
+        pytest.fail(f"no end after {limit:g} s")
+
+    if threading.current_thread() is not threading.main_thread():
+        return (yield)  # type: ignore[misc]
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, limit)
+    # A test that holds the interpreter in C code never sees the signal: the process ends, and says where.
+    faulthandler.dump_traceback_later(limit + 60, exit=True, file=sys.__stderr__)
+    try:
+        return (yield)  # type: ignore[misc]
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,161 @@
+"""Law 1: small files and functions, plain names, floors without a way up or around."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.rules.sources import (
+    PACKAGE,
+    ROOT,
+    expect_none,
+    files,
+    fresh_python,
+    imported,
+    label,
+    modules,
+    python_files,
+    tree,
+)
+
+MOST_FILE_LINES = 500
+MOST_FUNCTION_LINES = 60
+CODE = {".py", ".in", ".js", ".mjs", ".ts", ".go", ".java", ".rs", ".html", ".css", ".sh"}
+BY_HAND = ("a2a_grpc", "tests", "proto", "scripts")
+EMPTY_NAMES = {"utils", "util", "common", "helpers", "helper", "core", "base", "misc"}
+FLOORS = {
+    1: """call config errors methods protojson protojson_fields protojson_read protojson_values protojson_write
+        v03 v03_cards v03_errors v03_json v03_names v03_params v03_proto v03_results""",
+    2: """agent auth cards content paging push telemetry tasks tasks.bus tasks.context tasks.engine tasks.feed
+        tasks.fence tasks.handle tasks.memory tasks.parts tasks.postgres tasks.run tasks.schema tasks.sqlite
+        tasks.sqlite_file tasks.state tasks.store tasks.views""",
+    3: """bindings bindings.grpc bindings.http bindings.jsonrpc bindings.reflection bindings.rest bindings.sse
+        bindings.streams bindings.wire client client_wires gateway routing service""",
+    4: "__main__ cli demo mcp server testing",
+    5: "",
+}
+"""Every module with its floor; a module may import its own floor and those below. Floor 5 is the package itself."""
+APART = {
+    "bindings.*": "a2a_grpc.service a2a_grpc.client a2a_grpc.gateway",
+    "bindings.(wire|sse|jsonrpc|rest)": "aiohttp grpc",
+    "(errors|methods|protojson.*|v03.*|call|config)": "aiohttp grpc asyncio",
+    "(agent|cards|content|paging|tasks.*)": "aiohttp grpc",
+    "service": "aiohttp grpc",
+}
+"""Modules (a pattern) and what they must not import: bindings take any servicer, wires and the engine are pure."""
+
+
+def floor_of(name: str) -> int | None:
+    return next((number for number, names in FLOORS.items() if name in (names.split() or [""])), None)
+
+
+def own_imports(path: Path) -> dict[str, int]:
+    """Modules of the package that a file imports, by name below it."""
+    known, found = modules(), {}
+    for name, line in imported(path):
+        below = name.removeprefix("a2a_grpc").removeprefix(".")
+        if name.split(".")[0] == "a2a_grpc" and below in known and name != "a2a_grpc":
+            found[below] = line
+    return found
+
+
+def test_no_file_is_longer_than_500_lines() -> None:
+    code = [path for path in files() if path.suffix in CODE and path.relative_to(ROOT).parts[0] != "generated"]
+    sizes = {path: len(path.read_text().splitlines()) for path in code}
+    expect_none(f"{label(path)} has {lines}" for path, lines in sizes.items() if lines > MOST_FILE_LINES)
+
+
+def test_no_function_is_longer_than_60_lines() -> None:
+    expect_none(
+        f"{label(path, node.lineno)} {node.name}"
+        for path in python_files(*BY_HAND)
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno + 1 > MOST_FUNCTION_LINES
+    )
+
+
+def test_names_say_something() -> None:
+    def empty(name: str) -> bool:
+        return bool(
+            {name.lower(), *name.lower().split("_")} & EMPTY_NAMES or re.search(r"V\d$|Base$|^Base|Helper", name)
+        )
+
+    paths = [path for path in python_files(*BY_HAND) if empty(path.stem) or empty(path.parent.name)]
+    classes = [
+        f"{label(path, node.lineno)} {node.name}"
+        for path in python_files(*BY_HAND)
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ClassDef) and empty(node.name)
+    ]
+    expect_none([label(path) for path in paths] + classes)
+
+
+def test_every_module_has_a_floor() -> None:
+    expect_none(name for name in modules() if floor_of(name) is None)
+
+
+def test_imports_go_down_only() -> None:
+    ups = []
+    for name, path in modules().items():
+        for other, line in own_imports(path).items():
+            if (floor_of(other) or 0) > (floor_of(name) or 0):
+                ups.append(f"{label(path, line)}: {name} imports {other}")
+    expect_none(ups)
+
+
+def test_imports_form_no_circle() -> None:
+    graph = {name: set(own_imports(path)) - {name} for name, path in modules().items()}
+    while free := [name for name, others in graph.items() if not others & graph.keys()]:
+        for name in free:
+            del graph[name]
+    assert not graph, "these modules import each other, or something that does"
+
+
+def test_wires_and_engine_know_no_transport() -> None:
+    found = []
+    for name, path in modules().items():
+        for pattern, banned in APART.items():
+            if re.fullmatch(pattern, name):
+                wrong = re.compile("|".join(rf"{re.escape(other)}(\..*)?" for other in banned.split()))
+                found += [f"{label(path, line)}: {other}" for other, line in imported(path) if wrong.fullmatch(other)]
+    expect_none(found)
+
+
+ALONE = """
+import importlib, os, sys
+import aiohttp.web, grpc.aio, google.protobuf.message, orjson  # once for all: not what is looked at
+for name in sys.argv[1:]:
+    child = os.fork()
+    if not child:
+        try:
+            importlib.import_module(name)
+        except BaseException as fault:
+            print(f"{name}: {fault!r}", flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.requirement("BL-43")
+def test_every_module_can_be_imported_alone() -> None:
+    names = [f"a2a_grpc.{name}".rstrip(".") for name in modules() if name != "__main__"]
+    done = fresh_python(ALONE, *names)
+    assert not done.returncode, done.stderr
+    expect_none(done.stdout.splitlines())
+
+
+def test_every_package_is_shipped() -> None:
+    packages = {".".join(path.parent.relative_to(ROOT).parts) for path in PACKAGE.rglob("__init__.py")}
+    shipped = set(re.findall(r'"(a2a_grpc[\w.]*)"', re.search(r"packages = \[(.*?)\]", text())[1]))  # type: ignore[index]
+    assert packages == shipped
+
+
+def text() -> str:
+    return (ROOT / "pyproject.toml").read_text()
+
+
+@pytest.mark.requirement("BL-41")
+def test_warnings_are_errors() -> None:
+    assert 'filterwarnings = ["error"]' in text()
