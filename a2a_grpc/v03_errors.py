@@ -1,0 +1,52 @@
+"""Errors as v0.3 clients read them, on each wire.
+
+Laws: the facts of an error are the columns of errors.py; here is only how v0.3 prints them. No I/O, no messages.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from a2a_stubs import v1, v1_grpc
+
+from a2a_grpc import errors
+from a2a_grpc.errors import A2AError
+
+_CARD_OPERATIONS: Final = frozenset(row.name for row in v1_grpc.METHODS if row.input is v1.GetExtendedAgentCardRequest)
+
+BY_NAME: Final[Mapping[str, type[A2AError]]] = {
+    error.v03_name or error.__name__: error for error in reversed([*errors.BY_REASON.values()])
+}
+"""The error class of a v0.3 error name, for clients (V03-18)."""
+
+
+def as_v03(error: A2AError, operation: str = "") -> A2AError:
+    """The error as v0.3 knows it: a missing extended card is always ExtendedAgentCardNotConfigured (I-35)."""
+    if operation in _CARD_OPERATIONS and isinstance(error, errors.UnsupportedOperationError):
+        return errors.ExtendedAgentCardNotConfiguredError()
+    return error
+
+
+def _text(error: A2AError) -> str:
+    """The message for v0.3 readers: the v0.3 default where the error says nothing of its own (V03-18)."""
+    return error.v03_text if error.message == error.text and error.v03_text else error.message
+
+
+def down_error(error: A2AError, operation: str = "") -> dict[str, Any]:
+    """The JSON-RPC error object of v0.3: code, message, and the v1.0 details as `data` (part 11)."""
+    error = as_v03(error, operation)
+    return {"code": error.jsonrpc, "message": _text(error), "data": error.details()}
+
+
+def rest_error(error: A2AError, operation: str = "", profile: str = "1.0.1") -> dict[str, Any]:
+    """The REST error body that every deployed v0.3 client reads: code, type, message and data at the top, and the
+    v1.0 object under `error` (I-47, V03-25). profile: see errors.PROFILES."""
+    error = as_v03(error, operation)
+    grpc, http = error.status(profile)
+    status = {"code": http, "status": grpc.name, "message": error.message, "details": error.details()}
+    return {**down_error(error), "type": error.name, "error": status}
+
+
+def grpc_text(error: A2AError, operation: str = "") -> str:
+    """The gRPC status text that v0.3 clients tell errors by: `TypeName: message`."""
+    error = as_v03(error, operation)
+    return f"{error.name}: {_text(error)}"
