@@ -116,14 +116,15 @@ def test_no_file_names_the_machine_or_a_package_registry() -> None:
 
 
 def runs(path: Path) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Every run of lines of a file's code, imports, docstrings and comments left out, with its first line."""
+    """Every run of lines of a file's code with its first line; not imports, signatures (given by a
+    protocol), docstrings and comments."""
     prose = docstrings(path)
-    passive = {
-        at
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.Import | ast.ImportFrom) or (isinstance(node, ast.Expr) and id(node.value) in prose)
-        for at in range(node.lineno, (node.end_lineno or 0) + 1)
-    }
+    passive: set[int] = set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            passive.update(range(node.lineno, node.body[0].lineno))
+        elif isinstance(node, ast.Import | ast.ImportFrom) or (isinstance(node, ast.Expr) and id(node.value) in prose):
+            passive.update(range(node.lineno, (node.end_lineno or 0) + 1))
     numbered = ((at, line.split("  #")[0].strip()) for at, line in enumerate(path.read_text().splitlines(), 1))
     kept = [(at, line) for at, line in numbered if re.search(r"\w", line) and line[0] != "#" and at not in passive]
     for first in range(len(kept) - RUN + 1):
