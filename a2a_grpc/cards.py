@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from email.utils import formatdate, parsedate_to_datetime
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, cast
 from urllib.parse import parse_qsl, urlsplit
 
 from a2a_stubs import v1
@@ -168,20 +168,18 @@ async def extended(agent: Agent, call: Call, public: Callable[[], v1.AgentCard])
 
     Whatever the agent's extended card leaves unset is filled in from the public card, signatures excepted.
     """
-    given = agent.extended_card
-    if callable(given):
-        given = given(call)
-        if inspect.isawaitable(given):
-            given = await given
+    source = agent.extended_card
+    found = source(call) if callable(source) else source
+    given = await found if inspect.isawaitable(found) else found
     if given is None:
         return None
-    card = v1.AgentCard()
+    card: Any = v1.AgentCard()
     card.CopyFrom(public())
     card.ClearField("signatures")
     for field, _ in given.ListFields():
         card.ClearField(field.name)
     card.MergeFrom(given)
-    return card
+    return cast(v1.AgentCard, card)
 
 
 def document(card: v1.AgentCard, version: str = "") -> dict[str, Any]:
@@ -191,7 +189,8 @@ def document(card: v1.AgentCard, version: str = "") -> dict[str, Any]:
     """
     old = None if version == V1 else v03_cards.card_down(card)
     if old is None:
-        return protojson.encode(card)
+        pure: dict[str, Any] = protojson.encode(card)
+        return pure
     return old if version == V03 else v03_cards.card_hybrid(card)
 
 

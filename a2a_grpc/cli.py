@@ -20,12 +20,13 @@ import uuid
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import fields
 from importlib import metadata
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn, cast
+from urllib.parse import urlsplit
 
 from a2a_grpc import cards, config, demo, protojson
 from a2a_grpc.agent import Agent
 from a2a_grpc.call import GRPC, JSONRPC, REST, V1, VERSIONS
-from a2a_grpc.client import Client
+from a2a_grpc.client import SCHEMES, Client
 from a2a_grpc.errors import A2AError
 from a2a_grpc.methods import METHODS
 from a2a_grpc.server import Server
@@ -85,7 +86,7 @@ def load_target(target: str) -> Agent | Mapping[str, Agent]:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        found = getattr(importlib.import_module(module), name, None)
+        found: Any = getattr(importlib.import_module(module), name, None)
     except ModuleNotFoundError as fault:
         if fault.name and (module + ".").startswith(fault.name + "."):
             raise UsageError(f"there is no module named {fault.name}") from None
@@ -98,7 +99,7 @@ def load_target(target: str) -> Agent | Mapping[str, Agent]:
     if not (isinstance(found, Agent) or several):
         there = [key for key, value in vars(sys.modules[module]).items() if isinstance(value, Agent)]
         raise UsageError(f"{target} is not an Agent; {module} has: {', '.join(there) or 'none'}")
-    return found
+    return cast(Agent | Mapping[str, Agent], found)
 
 
 def _serve(words: Sequence[str]) -> int:
@@ -112,7 +113,8 @@ def _serve(words: Sequence[str]) -> int:
         server = Server(load_target(target) if target else demo.agent, options)
         _run(server.serve(lambda: print(_addresses(server), flush=True)))
     except OSError as fault:
-        raise UsageError(fault.strerror or str(fault)) from None
+        told = fault.strerror or str(fault)
+        raise UsageError(f"{told}: {fault.filename}" if fault.filename else told) from None
     except (config.OptionError, StoreError) as fault:
         raise UsageError(str(fault)) from None
     return 0
@@ -183,6 +185,12 @@ def _json(text: str) -> Any:
         raise argparse.ArgumentTypeError(f"not JSON: {fault}") from None
 
 
+def _url(text: str) -> str:
+    if urlsplit(text).scheme not in SCHEMES:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an address with one of {', '.join(SCHEMES)}")
+    return text
+
+
 def _header(text: str) -> tuple[str, str]:
     name, mark, value = text.partition(":")
     if not (mark and name.strip()):
@@ -198,7 +206,7 @@ def _call_parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("action", choices=("card", *ACTIONS), metavar="ACTION", help=", ".join(("card", *ACTIONS)))
-    add("url", metavar="URL", help="base URL, card URL, or grpc://host:port")
+    add("url", type=_url, metavar="URL", help="base URL, card URL, or grpc://host:port")
     add("words", nargs="*", metavar="WORD", help="the text to send, or a task id and what follows it")
     add("--binding", choices=BINDING_WORDS, help="wire to use; default: the first in the card")
     add("--version", choices=VERSIONS, help="protocol version to use; default: the first in the card")
@@ -212,7 +220,7 @@ def _call_parser() -> argparse.ArgumentParser:
     add("--status", metavar="STATE", help="list only tasks in this state, such as TASK_STATE_WORKING")
     add("--history-length", type=int, metavar="N", help="most messages of history in the answer")
     add("--no-wait", action="store_true", help="answer as soon as there is a task")
-    add("--last-event-id", metavar="N", help="subscribe: go on after this event")
+    add("--last-event-id", default="", metavar="N", help="subscribe: go on after this event")
     add("--timeout", type=float, metavar="SECONDS", help="give up on a silent agent; default: never")
     return parser
 
@@ -280,6 +288,9 @@ def _call(words: Sequence[str]) -> int:
         print(f"{fault.reason}: {fault.message}", file=sys.stderr)
         for violation in fault.violations:
             print(f"  {violation.field}: {violation.description}", file=sys.stderr)
+        return 1
+    except TimeoutError:
+        print(f"no answer within {arguments.timeout:g} seconds", file=sys.stderr)
         return 1
     except BrokenPipeError:  # whoever reads our lines has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -24,7 +24,17 @@ from a2a_grpc import cards, protojson, v03_cards
 from a2a_grpc.bindings import wire
 from a2a_grpc.call import GRPC, V03, V1
 from a2a_grpc.client_wires import CALLABLE, HTTP_WIRES, GrpcWire, Wire
-from a2a_grpc.errors import A2AError, InvalidAgentResponseError, UnavailableError, VersionNotSupportedError
+from a2a_grpc.errors import (
+    A2AError,
+    InvalidAgentResponseError,
+    UnavailableError,
+    UnsupportedOperationError,
+    VersionNotSupportedError,
+)
+from a2a_grpc.v03_names import METHOD_NAMES
+
+SCHEMES: Final = ("http", "https", "grpc", "grpcs")
+"""Schemes of the addresses that a client takes."""
 
 CONNECT_SECONDS: Final = 30.0
 """How long the making of one connection may take."""
@@ -78,7 +88,7 @@ class Client:
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._url, self._binding, self._version = url, binding, version
-        self._headers = dict(headers or {})
+        self._headers = {name.lower(): value for name, value in (headers or {}).items()}
         self._extensions = tuple(extensions)
         self._tenant, self._timeout, self._tls = tenant, timeout, tls
         self._choices: list[v1.AgentInterface] = []
@@ -118,21 +128,19 @@ class Client:
 
     async def _open(self) -> None:
         scheme = urlsplit(self._url).scheme
-        if scheme in ("grpc", "grpcs"):
-            self._choices = [
-                v1.AgentInterface(url=self._url, protocol_binding=GRPC, protocol_version=self._version or V1)
-            ]
-        elif scheme in ("http", "https"):
+        if scheme not in SCHEMES:
+            raise ValueError(f"{self._url!r} is not an address with one of {', '.join(SCHEMES)}")
+        if scheme.startswith("grpc"):
+            version = self._version or V1
+            self._choices = [v1.AgentInterface(url=self._url, protocol_binding=GRPC, protocol_version=version)]
+        else:
             async with asyncio.timeout(self._timeout):
                 self.card = await self._fetch_card()
             self._choices = cards.choices(self.card, CALLABLE, self._binding, self._version)
             if not self._choices:
-                offered = ", ".join(
-                    f"{entry.protocol_binding} {entry.protocol_version}" for entry in self.card.supported_interfaces
-                )
+                entries = self.card.supported_interfaces
+                offered = ", ".join(f"{entry.protocol_binding} {entry.protocol_version}" for entry in entries)
                 raise VersionNotSupportedError(f"no interface of the card fits; it offers: {offered or 'none'}")
-        else:
-            raise ValueError(f"{self._url!r} is not an http, https, grpc or grpcs address")
         await self._next_interface()
 
     async def _fetch_card(self) -> v1.AgentCard:
@@ -140,7 +148,7 @@ class Client:
         if not parts.path.endswith(".json"):
             parts = parts._replace(path=parts.path.rstrip("/") + cards.WELL_KNOWN)
         url = URL(urlunsplit(parts), encoded=True)
-        headers = {"A2A-Version": self._version or V1, "Accept": "application/json", **self._headers}
+        headers = {wire.VERSION_HEADER: self._version or V1, "accept": wire.JSON, **self._headers}
         try:
             async with (await self._http()).get(url, headers=headers) as reply:
                 body = await reply.read()
@@ -179,18 +187,21 @@ class Client:
         self._resources.push_async_callback(channel.close)
         self._wire = GrpcWire(channel, entry.url, version)
 
-    def _prepare(self, request: Any, last_event_id: str | None = None) -> dict[str, str]:
-        """The headers of a call; gives the request the tenant of the interface (TENANT-01)."""
+    def _prepare(self, operation: str, request: Any, last_event_id: str = "") -> tuple[Any, dict[str, str]]:
+        """The request as it goes to the interface in use, with its tenant (TENANT-01), and the headers beside it."""
         version = V03 if self.interface.protocol_version.startswith(V03) else V1
-        headers = {"A2A-Version": version, **self._headers}
+        if version == V03 and operation not in METHOD_NAMES:
+            raise UnsupportedOperationError(f"version {V03} has no such operation")
+        headers = {wire.VERSION_HEADER: version, **self._headers}
         if self._extensions:
-            headers[wire.EXTENSION_HEADERS[version]] = ", ".join(self._extensions)
+            headers[wire.EXTENSION_HEADERS[version].lower()] = ", ".join(self._extensions)
         if last_event_id:
-            headers["Last-Event-ID"] = last_event_id
+            headers["last-event-id"] = last_event_id
         tenant = self.interface.tenant if self._tenant is None else self._tenant
         if tenant and not request.tenant:
-            request.tenant = tenant
-        return headers
+            given, request = request, type(request)(tenant=tenant)
+            request.MergeFrom(given)
+        return request, headers
 
     def _ready(self) -> Wire:
         if self._wire is None:
@@ -207,22 +218,22 @@ class Client:
         async with asyncio.timeout(self._timeout):
             while True:
                 try:
-                    return await self._ready().unary(operation, request, self._prepare(request))
+                    return await self._ready().unary(operation, *self._prepare(operation, request))
                 except ConnectionError as fault:
                     await self._give_up(fault)
 
-    def events(self, operation: str, request: Message, *, last_event_id: str | None = None) -> Events:
+    def events(self, operation: str, request: Message, *, last_event_id: str = "") -> Events:
         """Call an operation with many answers; last_event_id: start after that event, where the agent can."""
         self._ready()
         return Events(self._stream(operation, request, last_event_id), self._timeout)
 
     async def _stream(
-        self, operation: str, request: Message, last_event_id: str | None
+        self, operation: str, request: Message, last_event_id: str
     ) -> AsyncGenerator[tuple[str, v1.StreamResponse], None]:
         while True:
-            headers = self._prepare(request, last_event_id)
+            prepared = self._prepare(operation, request, last_event_id)
             try:
-                async with aclosing(self._ready().stream(operation, request, headers)) as source:
+                async with aclosing(self._ready().stream(operation, *prepared)) as source:
                     async for found in source:
                         yield found
                 return
@@ -261,7 +272,7 @@ class Client:
         answer: v1.Task = await self.call("CancelTask", v1.CancelTaskRequest(id=task_id))
         return answer
 
-    def subscribe(self, task_id: str, last_event_id: str | None = None) -> Events:
+    def subscribe(self, task_id: str, last_event_id: str = "") -> Events:
         """Follow a task that has not ended, from its snapshot or from after a known event."""
         request = v1.SubscribeToTaskRequest(id=task_id)
         return self.events("SubscribeToTask", request, last_event_id=last_event_id)

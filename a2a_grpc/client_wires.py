@@ -31,7 +31,7 @@ from a2a_grpc.errors import (
 from a2a_grpc.methods import METHODS
 from a2a_grpc.v03_names import METHOD_NAMES
 
-_BY_CODE: Final[Mapping[Code, type[A2AError]]] = {
+_BY_CODE: Final[Mapping[int, type[A2AError]]] = {
     Code.INVALID_ARGUMENT: errors.InvalidParamsError,
     Code.NOT_FOUND: errors.NotFoundError,
     Code.PERMISSION_DENIED: errors.PermissionDeniedError,
@@ -123,7 +123,7 @@ class JsonRpcWire(HttpWire):
         return Asked("POST", self._url, *jsonrpc.request(operation, request, ident, self._version), ident)
 
     def _answer(self, operation: str, asked: Asked, reply: aiohttp.ClientResponse, body: bytes) -> Any:
-        told = {"status": reply.status, "headers": _lower(reply.headers)}
+        told: dict[str, Any] = {"status": reply.status, "headers": _lower(reply.headers)}
         return jsonrpc.result(operation, body, self._version, ident=asked.ident, **told)
 
     def _event(self, operation: str, asked: Asked, data: bytes) -> Any:
@@ -200,11 +200,9 @@ class GrpcWire:
             state = self._channel.get_state(try_to_connect=True)
         if state is not grpc.ChannelConnectivity.READY:
             raise ConnectionError(f"cannot connect to {self._url}")
-        metadata = [(name.lower(), value) for name, value in headers.items()]
+        metadata = tuple(headers.items())
         if self._version == V1:
             return getattr(self._stub, operation)(request, metadata=metadata)
-        if operation not in METHOD_NAMES:
-            raise errors.MethodNotFoundError(f"version {V03} has no such operation")
         return getattr(self._stub, METHOD_NAMES[operation])(v03.down_request(operation, request), metadata=metadata)
 
     def _up(self, operation: str, answer: Message) -> Any:
@@ -227,11 +225,10 @@ def _grpc_error(fault: grpc.aio.AioRpcError) -> A2AError:
     text, number = fault.details() or "", fault.code().value[0]
     if any(detail["@type"].endswith("ErrorInfo") and detail.get("reason") in errors.BY_REASON for detail in details):
         return wire.received(text, None, details)
-    name, _, rest_of_text = text.partition(": ")
+    name, _, said = text.partition(": ")
     if name in wire.BY_NAME:
-        return wire.BY_NAME[name](rest_of_text)
-    kind_of_code = _BY_CODE.get(Code(number)) if number in Code._value2member_map_ else None
-    return (kind_of_code or errors.InternalError)(text)
+        return wire.BY_NAME[name](said)
+    return _BY_CODE.get(number, errors.InternalError)(text)
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:

@@ -205,7 +205,7 @@ async def test_each_request_says_version_tenant_extensions_and_credentials() -> 
 
     async def handler(request: web.Request) -> web.StreamResponse:
         body = await request.json()
-        seen.append((request.path, dict(request.headers), body))
+        seen.append((request.path, request.headers, body))
         return web.json_response({"jsonrpc": "2.0", "id": body["id"], "result": {"id": "t", "status": {}}})
 
     card = card_of(entry("JSONRPC", tenant="blue"))
@@ -278,18 +278,21 @@ async def test_subscribing_falls_back_to_get_where_post_is_unknown() -> None:
     assert verbs == ["POST", "GET", "GET"]
 
 
+NOT_CANCELABLE = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "TASK_NOT_CANCELABLE"}
+
+
 @pytest.mark.requirement("ERR-15", "ERR-16", "I-04", "STREAM-11")
 @pytest.mark.parametrize(
     ("status", "body", "kind"),
     [
-        (409, {"error": {"code": 409, "message": "m", "details": [{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "TASK_NOT_CANCELABLE"}]}}, errors.TaskNotCancelableError),
+        (409, {"error": {"message": "m", "details": [NOT_CANCELABLE]}}, errors.TaskNotCancelableError),
         (404, {"code": -32001, "message": "m"}, errors.TaskNotFoundError),
         (401, "go away", errors.UnauthenticatedError),
         (418, {"error": {"message": "m", "details": [{"reason": "TEAPOT"}, 7]}}, errors.InternalError),
         (200, "not JSON", errors.InvalidAgentResponseError),
         (200, {"id": 7}, errors.InvalidAgentResponseError),
     ],
-)  # fmt: skip
+)
 async def test_whatever_a_rest_peer_answers_becomes_a_typed_error(
     status: int, body: Any, kind: type[errors.A2AError]
 ) -> None:
