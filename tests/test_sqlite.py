@@ -27,6 +27,7 @@ from a2a_grpc.tasks.store import (
     Event,
     LeaseTaken,
     PushConfig,
+    Retention,
     Scope,
     Snapshot,
     StoreBusy,
@@ -331,3 +332,15 @@ async def test_no_statement_looks_at_tasks_it_does_not_need(store: SQLiteStore) 
     assert "COVERING INDEX" in crowded[0][-1]
     lost = await store._file.rows(f"EXPLAIN QUERY PLAN {schema.LOST_TO_OTHERS}", {"holder": 1, "now_ms": 1, "limit": 1})
     assert "tasks_held" in lost[0][-1]
+
+
+@pytest.mark.requirement("BL-44")
+async def test_no_row_is_left_of_tasks_that_were_trimmed(store: SQLiteStore) -> None:
+    for index in range(20):
+        await store.commit(whole(f"t{index}"))
+    await store.remember_reply(ANN, "c", [b"message"], {"k": b"1"}, None, NOW)
+    assert len(await store.trim(Retention(NOW + 2000, 1, 1, 1))) == 20
+    tables = await store._file.rows("SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'schema'", {})
+    assert len(tables) == 8
+    for (table,) in tables:
+        assert await store._file.rows(f"SELECT count(*) FROM {table}", {}) == [(0,)], table
