@@ -7,7 +7,18 @@ from typing import Any
 import pytest
 from a2a_stubs import v1
 
-from a2a_grpc.tasks.store import Change, Conflict, Dedupe, Duplicate, LeaseLost, LeaseTaken, Snapshot, Store, TaskQuery
+from a2a_grpc.tasks.store import (
+    Change,
+    Conflict,
+    Dedupe,
+    Duplicate,
+    LeaseLost,
+    LeaseTaken,
+    Scope,
+    Snapshot,
+    Store,
+    TaskQuery,
+)
 from tests import stores
 from tests.stores import ANN, ASKING, COMPLETED, NOW, STRANGERS, WORKING, config, create, due, events, pages, text
 
