@@ -4,13 +4,18 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+
 from a2a_grpc.bindings import sse
 from a2a_grpc.errors import InvalidAgentResponseError, TaskNotFoundError
 
 
 def stream(events, heartbeat=0.0, finish=b""):
     return sse.EventStream(
-        events, lambda event: sse.encode(event), lambda: finish, lambda fault: sse.encode(repr(fault).encode()), heartbeat
+        events,
+        lambda event: sse.encode(event),
+        lambda: finish,
+        lambda fault: sse.encode(repr(fault).encode()),
+        heartbeat,
     )
 
 

@@ -8,7 +8,7 @@ first step to its last, so time limits and context variables inside it mean what
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any, Final, NamedTuple
 
 from a2a_grpc.errors import InvalidAgentResponseError
@@ -38,7 +38,7 @@ def encode(data: bytes, ident: int | None = None) -> bytes:
     return b"data: %b\n\n" % data if ident is None else b"id: %d\ndata: %b\n\n" % (ident, data)
 
 
-async def once(chunk: bytes) -> AsyncIterator[bytes]:
+async def once(chunk: bytes) -> AsyncGenerator[bytes, None]:
     """A stream of a single chunk."""
     yield chunk
 

@@ -1,0 +1,252 @@
+"""The JSON-RPC wire, both ends: bytes and headers in, bytes and headers out (RPC-01 to RPC-18, V03-01 to V03-19).
+
+Laws: v1.0 and v0.3 share one address; the version and the method's name pick the row together, so a name of the other
+version is an unknown method. No operation is named here: rows come from the method table and the v0.3 name table.
+Decisions where sources differ: `params` that is a string or number is no request object (-32600, RPC-09 before BL-22),
+a list is a bad parameter (-32602); batches and notifications are refused with -32600 (RPC-17); `params: null` is {}.
+JSON-RPC level errors have HTTP status 200, those of `wire.HTTP_LEVEL` keep theirs (I-37). A streaming call that fails
+early is answered by a plain error (BL-20), at v0.3 by a stream of that one error, which old clients need.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from google.protobuf.message import Message
+
+from a2a_grpc import v03, v03_names
+from a2a_grpc.bindings import sse, wire
+from a2a_grpc.bindings.wire import JSON, Answer, HttpReply, HttpRequest, HttpStream, Operation
+from a2a_grpc.call import JSONRPC, V03, V1, Call
+from a2a_grpc.config import Options
+from a2a_grpc.errors import (
+    A2AError,
+    InvalidAgentResponseError,
+    InvalidParamsError,
+    InvalidRequestError,
+    MediaTypeError,
+    MethodNotAllowedError,
+    MethodNotFoundError,
+    ParseError,
+)
+from a2a_grpc.methods import METHODS
+from a2a_grpc.protojson import decode, dumps, encode, loads
+
+Ident = str | int | float | None
+
+
+@dataclass(slots=True)
+class _Envelope:
+    """What is known of the request object so far; an error at any point is answered with it."""
+
+    ident: Ident = None
+    version: str = V1
+    operation: Operation | None = None
+
+    def wrap(self, member: str, value: Any) -> bytes:
+        return dumps({"jsonrpc": "2.0", "id": self.ident, member: value})
+
+    def error(self, fault: A2AError) -> bytes:
+        if self.version == V03:
+            return self.wrap("error", v03.down_error(fault, self.operation.name if self.operation else ""))
+        return self.wrap("error", {"code": fault.jsonrpc, "message": fault.message, "data": fault.details()})
+
+
+class _Form:
+    """v1.0 answers: the ProtoJSON of the output message as `result`."""
+
+    def __init__(self, envelope: _Envelope, print_: Any) -> None:
+        self._wrap = envelope.wrap
+        self._print = print_
+        self.error = envelope.error
+
+    def result(self, message: Message) -> bytes:
+        return self._wrap("result", self._print(message))
+
+    def events(self, event: Message) -> Sequence[bytes]:
+        return (self._wrap("result", self._print(event)),)
+
+    def last(self) -> Sequence[bytes]:
+        return ()
+
+
+class _V03Form:
+    """v0.3 answers: bare objects as `result`, closed by a final status event (V03-04 to V03-07)."""
+
+    def __init__(self, envelope: _Envelope, call: Call, options: Options) -> None:
+        self._wrap = envelope.wrap
+        self._call = call
+        self._down = v03.StreamDown(call.operation, v03.J03, closes_on_input=options.close_on_input_required)
+        self.error = envelope.error
+
+    def result(self, message: Message) -> bytes:
+        schemes = self._call.attributes.get(v03.PUSH_EXTRAS)
+        return self._wrap("result", v03.down_result(self._call.operation, message, schemes))
+
+    def events(self, event: Any) -> Sequence[bytes]:
+        return [self._wrap("result", value) for value in self._down.event(event)]
+
+    def last(self) -> Sequence[bytes]:
+        return [self._wrap("result", value) for value in self._down.finish()]
+
+
+class JsonRpc:
+    """The server's end. servicer: any object with the eleven v1.0 methods `(request, call)`; options: the server's."""
+
+    def __init__(self, servicer: object, options: Options) -> None:
+        self._options = options
+        rows = {name: Operation(servicer, method) for name, method in METHODS[V1].items()}
+        self._rows = {name: (V1, row) for name, row in rows.items()}
+        self._rows |= {name: (V03, rows[operation]) for name, operation in v03_names.BY_JSONRPC.items()}
+
+    async def answer(self, request: HttpRequest, tenant: str = "") -> Answer:
+        """The answer to a request, whatever its bytes are. tenant: the one that the address stands for, if any.
+
+        Raises nothing but the cancellation of the running task.
+        """
+        envelope = _Envelope()
+        try:
+            return await self._run(request, tenant, envelope)
+        except (Exception, asyncio.CancelledError) as fault:
+            return _refusal(wire.outcome(fault), envelope)
+
+    def refuse(self, request: HttpRequest, error: A2AError) -> HttpReply:
+        """The reply to a request that the host refuses, with its body or without, as too large for instance."""
+        envelope = _Envelope()
+        if request.body:
+            with suppress(A2AError):
+                _open(request.body, envelope)
+        return HttpReply(_status(error), wire.error_headers(error, JSON), envelope.error(error))
+
+    async def _run(self, request: HttpRequest, tenant: str, envelope: _Envelope) -> Answer:
+        if request.verb != "POST":
+            raise MethodNotAllowedError(allow=("POST",))
+        if not wire.is_json(request.headers.get("content-type", "")):
+            raise MediaTypeError
+        name, params = _open(request.body, envelope)
+        asked = wire.asked_version(request, wire.query_pairs(request))
+        version = wire.offered(asked, self._options) if asked else self._unasked(name, envelope.version)
+        envelope.version = version
+        row = self._rows.get(name)
+        if row is None or row[0] != version:
+            raise MethodNotFoundError
+        operation = envelope.operation = row[1]
+        if not isinstance(params, dict):
+            raise InvalidParamsError(violations=[("params", "must be an object")])
+        if version == V03:
+            message, extra = v03.up_params(operation.name, params)
+        else:
+            message, extra = operation.decode(params, ""), {}
+        call = wire.make_call(request, operation.name, JSONRPC, version, message, tenant, extra)
+        form: wire.Form
+        if version == V03:
+            form = _V03Form(envelope, call, self._options)
+        else:
+            form = _Form(envelope, operation.printer(message))
+        return await wire.perform(operation, message, call, form, self._options, JSON)
+
+    def _unasked(self, name: str, surface: str) -> str:
+        """The version of a call that says none: by its method's name, literally 0.3 in strict mode (I-09)."""
+        if name not in self._rows:
+            raise MethodNotFoundError
+        return wire.offered(V03 if self._options.strict_version else surface, self._options)
+
+
+def _open(body: bytes, envelope: _Envelope) -> tuple[str, Any]:
+    """Method name and params of a request object; what is learnt on the way goes into the envelope (RPC-07, RPC-09)."""
+    value = loads(body)
+    if not isinstance(value, dict):
+        text = "batches are not supported" if isinstance(value, list) else "must be an object"
+        raise InvalidRequestError(violations=[("request", text)])
+    wrong = []
+    ident = value.get("id")
+    if isinstance(ident, bool | dict | list):
+        wrong.append(("id", "must be a string, a number or null"))
+    elif "id" not in value:
+        wrong.append(("id", "is missing; notifications are not supported"))
+    else:
+        envelope.ident = ident
+    if value.get("jsonrpc") != "2.0":
+        wrong.append(("jsonrpc", 'must be "2.0"'))
+    name, params = value.get("method"), value.get("params")
+    if not isinstance(name, str) or not name:
+        name = ""
+        wrong.append(("method", "must be a string that is not empty"))
+    elif "/" in name:
+        envelope.version = V03
+    if params is None:
+        params = {}
+    elif not isinstance(params, dict | list):
+        wrong.append(("params", "must be an object"))
+    if wrong:
+        raise InvalidRequestError(violations=wrong)
+    return name, params
+
+
+def _status(error: A2AError) -> int:
+    return error.http if error.http in wire.HTTP_LEVEL else 200
+
+
+def _refusal(error: A2AError, envelope: _Envelope) -> Answer:
+    status, body = _status(error), envelope.error(error)
+    if status == 200 and envelope.version == V03 and envelope.operation and envelope.operation.streaming:
+        return HttpStream(200, dict(sse.HEADERS), sse.once(sse.encode(body)))
+    return HttpReply(status, wire.error_headers(error, JSON), body)
+
+
+# -- the client's end
+
+
+def request(operation: str, message: Message, ident: Ident, version: str = V1) -> tuple[dict[str, str], bytes]:
+    """Headers and body of a call. operation: its v1.0 name; message: the v1.0 request, whatever the version spoken.
+
+    Raises A2AError when the message cannot be said in v0.3.
+    """
+    accept = sse.HEADERS["content-type"] if METHODS[V1][operation].streaming else JSON
+    if version == V03:
+        name, params = v03_names.JSONRPC_NAMES[operation], v03.down_params(operation, message)
+    else:
+        name, params = operation, encode(message)
+    headers = {"content-type": JSON, "accept": accept, wire.VERSION_HEADER: version}
+    return headers, dumps({"jsonrpc": "2.0", "id": ident, "method": name, "params": params})
+
+
+_NO_HEADERS: Final[Mapping[str, str]] = {}
+
+
+def result(
+    operation: str,
+    body: bytes,
+    version: str = V1,
+    *,
+    ident: Ident = None,
+    status: int = 200,
+    headers: Mapping[str, str] = _NO_HEADERS,
+) -> Message:
+    """The v1.0 message in a reply or in one event of a stream.
+
+    ident: the id that the reply must repeat, None for no check. status, headers: of the HTTP reply, keys in lower case.
+    Raises the A2AError that the peer sent, or InvalidAgentResponseError when the body is no answer.
+    """
+    try:
+        value = loads(body)
+    except ParseError:
+        value = None
+    if not isinstance(value, dict) or ("result" not in value and not isinstance(value.get("error"), dict)):
+        if status >= 300:
+            raise wire.received(None, None, None, status=status, headers=headers)
+        raise InvalidAgentResponseError("The reply is not a JSON-RPC response")
+    if isinstance(fault := value.get("error"), dict):
+        told = fault.get("message"), fault.get("code"), fault.get("data")
+        raise wire.received(*told, status=status, headers=headers)
+    if ident is not None and value.get("id") != ident:
+        raise InvalidAgentResponseError("The reply has another id than the request")
+    method = METHODS[V1][operation]
+    try:
+        if version == V1:
+            return decode(method.response, {} if value["result"] is None else value["result"])
+        return v03.up_event(value["result"]) if method.streaming else v03.up_result(operation, value["result"])
+    except InvalidParamsError as fault:
+        raise InvalidAgentResponseError("The reply breaks the data model", violations=fault.violations) from None

@@ -1,0 +1,327 @@
+"""The HTTP+JSON wire, both ends: bytes and headers in, bytes and headers out (REST-01 to REST-24, V03-20 to V03-25).
+
+Laws: routes come from the HTTP rules of both service descriptors, one table for each version, and the version picks
+the table (VER-11, I-12); no operation is named here. Path variables, query and body are one request object, and where
+two of them say the same field they must agree (REST-16, TENANT-03). Errors have their true status and the object of
+REST-18, at v0.3 the object of I-47; before a stream's first event they are plain replies (REST-20), at v0.3 a stream
+of that one error, which old clients need.
+"""
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from google.protobuf.descriptor import Descriptor
+from google.protobuf.message import Message
+
+from a2a_grpc import v03, v03_names
+from a2a_grpc.bindings import sse, wire
+from a2a_grpc.bindings.wire import A2A_JSON, JSON, Answer, HttpReply, HttpRequest, HttpStream, Operation
+from a2a_grpc.call import REST, V03, V1, Call
+from a2a_grpc.config import Options
+from a2a_grpc.errors import A2AError, InvalidAgentResponseError, InvalidParamsError, MediaTypeError, ParseError
+from a2a_grpc.methods import METHODS, Router
+from a2a_grpc.protojson import decode, decode_query, dumps, encode, loads
+
+PREFIX: Final = "/v1"
+"""First segment of every v0.3 route."""
+
+BODILESS: Final = frozenset({"GET", "HEAD", "DELETE"})
+"""Verbs whose body is ignored (REST-10)."""
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What is known of the request so far; an error at any point is answered with it."""
+
+    version: str
+    media: str
+    profile: str
+    operation: Operation | None = None
+
+    def error(self, fault: A2AError) -> bytes:
+        if self.version == V03:
+            return dumps(v03.rest_error(fault, self.operation.name if self.operation else "", self.profile))
+        code, status = fault.status(self.profile)
+        body = {"code": status, "status": code.name, "message": fault.message, "details": fault.details()}
+        return dumps({"error": body})
+
+
+class _Form:
+    """v1.0 answers: the bare ProtoJSON of the output message."""
+
+    def __init__(self, reading: _Reading, print_: Any) -> None:
+        self._print = print_
+        self.error = reading.error
+
+    def result(self, message: Message) -> bytes:
+        return dumps(self._print(message))
+
+    def events(self, event: Message) -> Sequence[bytes]:
+        return (dumps(self._print(event)),)
+
+    def last(self) -> Sequence[bytes]:
+        return ()
+
+
+class _V03Form:
+    """v0.3 answers, in the dialect of the request (V03-21)."""
+
+    def __init__(self, reading: _Reading, call: Call, dialect: str, options: Options) -> None:
+        form = options.v03_file_bytes
+        # The deployed Python client takes file bytes for base64 text; the proto's type says raw.
+        self._base64 = form == "base64" or (form == "auto" and "python-httpx" in call.metadata.get("user-agent", ""))
+        self._call = call
+        self._dialect = dialect
+        self._down = v03.StreamDown(
+            call.operation,
+            dialect,
+            closes_on_input=options.close_on_input_required,
+            rest=True,
+            base64_bytes=self._base64,
+        )
+        self.error = reading.error
+
+    def result(self, message: Message) -> bytes:
+        schemes = self._call.attributes.get(v03.PUSH_EXTRAS)
+        call, dialect = self._call, self._dialect
+        return dumps(v03.down_rest(call.operation, message, dialect, base64_bytes=self._base64, schemes=schemes))
+
+    def events(self, event: Any) -> Sequence[bytes]:
+        return [dumps(value) for value in self._down.event(event)]
+
+    def last(self) -> Sequence[bytes]:
+        return [dumps(value) for value in self._down.finish()]
+
+
+class Rest:
+    """The server's end.
+
+    servicer: any object with the eleven v1.0 methods `(request, call)`; options: the server's.
+    prefixless: whether a request that asks for v0.3 may leave out `/v1`; default True.
+    """
+
+    def __init__(self, servicer: object, options: Options, prefixless: bool = True) -> None:
+        self._options = options
+        self._prefixless = prefixless
+        rows = {name: Operation(servicer, method) for name, method in METHODS[V1].items()}
+        self._rows = {
+            V1: rows,
+            V03: {name: rows[operation] for name, operation in v03_names.BY_METHOD.items()},
+        }
+        self._routers = {version: Router(methods.values()) for version, methods in METHODS.items()}
+
+    async def answer(self, request: HttpRequest, tenant: str = "") -> Answer:
+        """The answer to a request, whatever its bytes are. tenant: the one that the address stands for, if any.
+
+        Raises nothing but the cancellation of the running task.
+        """
+        reading = self._reading(request)
+        try:
+            return await self._run(request, tenant, reading)
+        except (Exception, asyncio.CancelledError) as fault:
+            return _refusal(wire.outcome(fault), reading)
+
+    def refuse(self, request: HttpRequest, error: A2AError) -> HttpReply:
+        """The reply to a request that the host refuses, with its body or without, as too large for instance."""
+        return _plain(error, self._reading(request))
+
+    def _reading(self, request: HttpRequest) -> _Reading:
+        """The form of errors as far as the path alone tells it (VER-09, VER-11)."""
+        headers, old = request.headers, request.path == PREFIX or request.path.startswith(PREFIX + "/")
+        told = headers.get("accept", ""), headers.get("content-type", ""), self._options.rest_media_type
+        return _Reading(V03 if old else V1, reply_type(*told), self._options.error_profile)
+
+    async def _run(self, request: HttpRequest, tenant: str, reading: _Reading) -> Answer:
+        pairs = wire.query_pairs(request)
+        asked = wire.asked_version(request, pairs) or (V03 if self._options.strict_version else reading.version)
+        version = reading.version = wire.offered(asked, self._options)
+        path = request.path
+        if version == V03:
+            reading.media = JSON
+            if self._prefixless and not (path == PREFIX or path.startswith(PREFIX + "/")):
+                path = PREFIX + path
+        match = self._routers[version].find(request.verb, path)
+        operation = reading.operation = self._rows[version][match.method.name]
+        body = _body(request)
+        dialect = ""
+        if version == V03:
+            message, extra, dialect = v03.up_rest(operation.name, match.variables, pairs, body)
+        else:
+            message, extra = operation.decode(_merged(match.method.request, body, pairs, match.variables), ""), {}
+        call = wire.make_call(request, operation.name, REST, version, message, tenant, extra)
+        form: wire.Form
+        if version == V03:
+            form = _V03Form(reading, call, dialect, self._options)
+        else:
+            form = _Form(reading, operation.printer(message))
+        return await wire.perform(operation, message, call, form, self._options, reading.media)
+
+
+@lru_cache(maxsize=256)
+def reply_type(accept: str, content_type: str, default: str) -> str:
+    """The media type of a reply: what Accept likes best, else the request's own, else the default (I-03)."""
+    best, found = 0.0, ""
+    for entry in accept.split(","):
+        name, *parameters = (part.strip().lower() for part in entry.split(";"))
+        quality = next((part[2:] for part in parameters if part.startswith("q=")), "1")
+        try:
+            weight = float(quality)
+        except ValueError:
+            weight = 0.0
+        if name in (JSON, A2A_JSON) and weight > best:
+            best, found = weight, name
+    own = content_type.partition(";")[0].strip().lower()
+    return found or (own if own in (JSON, A2A_JSON) else default)
+
+
+def _body(request: HttpRequest) -> Any:
+    """The request's JSON body, None without one; the type of an empty body does not matter (REST-09, REST-15)."""
+    if request.verb in BODILESS or not request.body or request.body.isspace():
+        return None
+    if not wire.is_json(request.headers.get("content-type", "")):
+        raise MediaTypeError
+    return loads(request.body)
+
+
+@cache
+def _spellings(request: Descriptor) -> Mapping[str, tuple[str, str]]:
+    """Both names of each field of a request, by either of them."""
+    both = [(field.json_name, field.name) for field in request.fields]
+    return {name: pair for pair in both for name in pair}
+
+
+def _merged(
+    request: type[Message], body: Any, pairs: list[tuple[str, str]], variables: Mapping[str, str]
+) -> dict[str, Any]:
+    """One JSON object out of body, query and path; raises InvalidParamsError naming fields that disagree (REST-16)."""
+    if not isinstance(body, dict | None):
+        raise InvalidParamsError(violations=[("body", "must be an object")])
+    value = dict(body or {})
+    wrong = []
+    for source in (decode_query(request, pairs) if pairs else {}, variables):
+        for name, told in source.items():
+            json_name, _ = pair = _spellings(request.DESCRIPTOR)[name]
+            given = [value.pop(spelling, None) for spelling in dict.fromkeys(pair)]
+            if any(other is not None and other != told for other in given):
+                wrong.append((json_name, "is given twice, with different values"))
+            value[json_name] = told
+    if wrong:
+        raise InvalidParamsError(violations=wrong)
+    return value
+
+
+def _plain(error: A2AError, reading: _Reading) -> HttpReply:
+    _, status = error.status(reading.profile)
+    return HttpReply(status, wire.error_headers(error, reading.media), reading.error(error))
+
+
+def _refusal(error: A2AError, reading: _Reading) -> Answer:
+    reply = _plain(error, reading)
+    streaming = reading.operation is not None and reading.operation.streaming
+    if streaming and reading.version == V03 and reply.status not in wire.HTTP_LEVEL:
+        return HttpStream(200, dict(sse.HEADERS), sse.once(sse.encode(reply.body)))
+    return reply
+
+
+# -- the client's end
+
+_VARIABLE: Final = re.compile(r"\{(\w+)(?:=([^}]*))?\}")
+
+
+def request(
+    operation: str, message: Message, verb: str = "", version: str = V1
+) -> tuple[str, str, dict[str, str], bytes]:
+    """Verb, path with query (below the interface's address), headers and body of a call.
+
+    operation: its v1.0 name; message: the v1.0 request, whatever the version spoken. A tenant goes into the path
+    (I-11). verb: insists on one of several; default is POST for streaming operations (I-01), else the first rule's.
+    Raises InvalidParamsError when a field of the path is empty, A2AError when v0.3 cannot say the message.
+    """
+    method = METHODS[version][v03_names.METHOD_NAMES[operation] if version == V03 else operation]
+    value = encode(v03.down_request(operation, message) if version == V03 else message)
+    tenant = bool(value.get("tenant"))
+    routes = [route for route in method.routes if ("{tenant}" in route.template) == tenant]
+    wanted = verb or ("POST" if method.streaming else "")
+    # Of several templates the last is the right one: v0.3 misspells its first (I-44).
+    route = next((route for route in routes if route.verb == wanted), routes[-1])
+    names = _spellings(method.request.DESCRIPTOR)
+
+    def filled(found: re.Match[str]) -> str:
+        json_name = names[found[1]][0]
+        if not (text := value.pop(json_name, "")):
+            raise InvalidParamsError(violations=[(json_name, "is required")])
+        return quote(text, safe="/" if "/" in (found[2] or "") else "")
+
+    path = _VARIABLE.sub(filled, route.template)
+    media = A2A_JSON if version == V1 else JSON
+    accept = sse.HEADERS["content-type"] if method.streaming else ", ".join(dict.fromkeys((media, JSON)))
+    headers = {"accept": accept, wire.VERSION_HEADER: version}
+    if route.verb not in BODILESS:
+        return route.verb, path, headers | {"content-type": media}, dumps(value)
+    query = urlencode({name: _query_text(one) for name, one in value.items()}, doseq=True)
+    return route.verb, f"{path}?{query}" if query else path, headers, b""
+
+
+def _query_text(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_query_text(one) for one in value]
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def result(operation: str, status: int, headers: Mapping[str, str], body: bytes, version: str = V1) -> Message:
+    """The v1.0 message in a reply. headers: of the reply, keys in lower case.
+
+    Raises the A2AError that the peer sent, or InvalidAgentResponseError when the body is no answer.
+    """
+    if not 200 <= status < 300:
+        raise fault(body, status, headers)
+    return _read(operation, _loaded(body) if body else {}, version)
+
+
+def event(operation: str, data: bytes, version: str = V1) -> Message:
+    """The v1.0 message in one event of a stream; raises the A2AError that the event holds (STREAM-11)."""
+    value = _loaded(data)
+    if isinstance(value, dict) and (isinstance(value.get("error"), dict) or "code" in value):
+        raise _fault(value, 200, {})
+    return _read(operation, value, version)
+
+
+def _loaded(body: bytes) -> Any:
+    try:
+        return loads(body)
+    except ParseError:
+        raise InvalidAgentResponseError("The reply is not JSON") from None
+
+
+def _read(operation: str, value: Any, version: str) -> Message:
+    method = METHODS[V1][operation]
+    try:
+        if version == V1:
+            return decode(method.response, value)
+        return v03.up_event(value) if method.streaming else v03.up_result(operation, value)
+    except InvalidParamsError as wrong:
+        text = "The reply breaks the data model"
+        raise InvalidAgentResponseError(text, violations=wrong.violations) from None
+
+
+def fault(body: bytes, status: int, headers: Mapping[str, str]) -> A2AError:
+    """The error in a reply: the object of REST-18, a bare Status, a v0.3 object or problem+json (I-04, I-47)."""
+    try:
+        value = loads(body)
+    except ParseError:
+        value = None
+    return _fault(value if isinstance(value, dict) else {}, status, headers)
+
+
+def _fault(value: Mapping[str, Any], status: int, headers: Mapping[str, str]) -> A2AError:
+    inner = value["error"] if isinstance(value.get("error"), dict) else value
+    # Only negative numbers are JSON-RPC codes; others repeat a status.
+    code = next((c for c in (value.get("code"), inner.get("code")) if isinstance(c, int) and c < 0), None)
+    text = inner.get("message") or inner.get("detail") or inner.get("title")
+    told = inner.get("details") or inner.get("data")
+    return wire.received(text, code, told, name=value.get("type", ""), status=status, headers=headers)

@@ -1,0 +1,352 @@
+"""What the HTTP wires share: requests and replies as plain data, the choice of the version, the making of a `Call`,
+the run of one operation, and errors on their way out and in.
+
+Laws: no HTTP library, no gRPC library, no version's field names. A wire gets an `HttpRequest` and gives an `Answer`;
+hosts carry both. The version is decided from header and query before a route or a method name is looked at (VER-02 to
+VER-10); only what an absent version means depends on the surface (I-09), which the wire says. Nothing is sent before
+the first event of a stream or its early error is known (BL-20).
+"""
+
+import asyncio
+import logging
+import math
+import re
+import uuid
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+from urllib.parse import parse_qsl
+
+from google.protobuf.message import Message
+
+from a2a_grpc import errors
+from a2a_grpc.bindings import sse
+from a2a_grpc.call import V03, V1, VERSIONS, Call, extension_uris
+from a2a_grpc.config import Options
+from a2a_grpc.errors import A2AError, InternalError, InvalidParamsError, VersionNotSupportedError, Violation
+from a2a_grpc.methods import Method
+from a2a_grpc.protojson import decoder, encoder
+
+VERSION_HEADER: Final = "a2a-version"
+"""Name of the version's header, and in any case of its query parameter (VER-03)."""
+
+EXTENSION_HEADERS: Final[Mapping[str, str]] = {V1: "A2A-Extensions", V03: "X-A2A-Extensions"}
+"""The extension header that replies of a version use; requests are read with both (EXT-14, BL-33)."""
+
+JSON: Final = "application/json"
+A2A_JSON: Final = "application/a2a+json"
+
+ALWAYS: Final[Mapping[str, frozenset[str]]] = {"include_artifacts": frozenset({"lf.a2a.v1.Task.artifacts"})}
+"""Deviations of the printed answer: written even when empty if the request field of that name is true (LIST-10)."""
+
+HTTP_LEVEL: Final = frozenset({401, 403, 405, 413, 415, 429, 503})
+"""Failures that keep their HTTP status on every wire and every kind of call (RPC-12, I-37)."""
+
+log = logging.getLogger("a2a_grpc")
+
+
+@dataclass(slots=True)
+class HttpRequest:
+    """An HTTP request as the wires see it.
+
+    verb: in upper case. path: still percent-encoded, below the mount's prefix. query: raw, without `?`.
+    headers: keys in lower case, repeated ones joined with ", ". body: complete and uncompressed.
+    """
+
+    verb: str
+    path: str
+    query: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+@dataclass(slots=True)
+class HttpReply:
+    """A complete reply: status, headers, body."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class Chunks(Protocol):
+    """The bytes of a streamed body, which are closed however they end."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        """The chunks, in order."""
+
+    async def aclose(self) -> None:
+        """Ends what the bytes come from."""
+
+
+@dataclass(slots=True)
+class HttpStream:
+    """A reply in chunks. The host sends status and headers with the first chunk, each chunk at once, never compressed,
+    and calls `chunks.aclose()` however it ends."""
+
+    status: int
+    headers: dict[str, str]
+    chunks: Chunks
+
+
+Answer = HttpReply | HttpStream
+
+
+# -- what a request asks for
+
+
+def query_pairs(request: HttpRequest) -> list[tuple[str, str]]:
+    """The query's names and values, percent-decoded, blanks kept. Raises InvalidParamsError when it is not UTF-8."""
+    if not request.query:
+        return []
+    try:
+        return parse_qsl(request.query, keep_blank_values=True, errors="strict")
+    except ValueError:
+        raise InvalidParamsError(violations=[("query", "is not percent-encoded UTF-8")]) from None
+
+
+_NUMBER: Final = re.compile(r"([0-9]+\.[0-9]+)(?:\.[0-9A-Za-z.+-]+)?")
+
+
+def _major_minor(text: str) -> str:
+    found = _NUMBER.fullmatch(text)
+    return found[1] if found else text
+
+
+def asked_version(request: HttpRequest, pairs: Iterable[tuple[str, str]]) -> str | None:
+    """The Major.Minor that header or query ask for, None when neither says one (VER-05).
+
+    Raises InvalidParamsError when they differ (VER-10). The answer need not be a version that is spoken: see `offered`.
+    """
+    told = [request.headers.get(VERSION_HEADER, "")]
+    told += [value for name, value in pairs if name.lower() == VERSION_HEADER]
+    found = {_major_minor(part.strip()) for text in told for part in text.split(",") if part.strip()}
+    if len(found) > 1:
+        raise InvalidParamsError(violations=[("A2A-Version", f"is given as {' and as '.join(sorted(found))}")])
+    return found.pop() if found else None
+
+
+def offered(version: str, options: Options) -> str:
+    """The version itself if the server speaks it; else raises VersionNotSupportedError (VER-04, VER-09, ERR-18)."""
+    if version in options.versions:
+        return version
+    supported = ", ".join(known for known in VERSIONS if known in options.versions)
+    raise VersionNotSupportedError(
+        f"Protocol version {version[:40]} is not supported; supported: {supported}",
+        metadata={"supportedVersions": supported},
+    )
+
+
+def make_call(
+    request: HttpRequest,
+    operation: str,
+    binding: str,
+    version: str,
+    message: Any,
+    tenant: str,
+    extra: Mapping[str, Any],
+) -> Call:
+    """The `Call` of a request. tenant: the one the address stands for, "" for none; a message that names another is
+    refused with InvalidParamsError, one that names none gets it (TENANT-03). extra: v0.3 request metadata."""
+    headers = request.headers
+    if tenant and message.tenant != tenant:
+        if message.tenant:
+            raise InvalidParamsError(violations=[("tenant", "is not the tenant of this address")])
+        message.tenant = tenant
+    last = headers.get("last-event-id", "")
+    return Call(
+        operation=operation,
+        binding=binding,
+        version=version,
+        tenant=message.tenant,
+        metadata=headers,
+        extensions=extension_uris(headers.get("a2a-extensions", ""), headers.get("x-a2a-extensions", "")),
+        # A number that is not ours is no position; the stream then starts with the snapshot.
+        resume=int(last) if last.isascii() and last.isdigit() and len(last) < 19 else None,
+        request_metadata=extra,
+    )
+
+
+def is_json(media_type: str) -> bool:
+    """Whether a Content-Type is JSON by name or suffix; parameters are ignored, none at all is fine (REST-08)."""
+    name = media_type.partition(";")[0].strip().lower()
+    return name in ("", JSON) or name.endswith("+json")
+
+
+# -- the run of one operation
+
+
+class Operation:
+    """One operation of a servicer, ready to run: its v1.0 name, how its request is read and its answer printed.
+
+    servicer: any object with the eleven v1.0 methods `(request, call)`; streaming ones are async generators.
+    """
+
+    __slots__ = ("_always", "_encode", "decode", "handler", "name", "streaming")
+
+    def __init__(self, servicer: object, method: Method) -> None:
+        self.name = method.name
+        self.streaming = method.streaming
+        self.handler = getattr(servicer, method.name)
+        self.decode = decoder(method.request)
+        self._encode = encoder(method.response)
+        known = method.request.DESCRIPTOR.fields_by_name
+        self._always = [(name, encoder(method.response, more)) for name, more in ALWAYS.items() if name in known]
+
+    def printer(self, request: Message) -> Any:
+        """The v1.0 encoder for the answer to this request."""
+        for name, encode in self._always:
+            if getattr(request, name):
+                return encode
+        return self._encode
+
+
+class Form(Protocol):
+    """How the answers to one call look on its wire and in its version."""
+
+    def result(self, message: Message) -> bytes:
+        """The body of a plain answer."""
+
+    def events(self, event: Message) -> Sequence[bytes]:
+        """The JSON documents that one event becomes."""
+
+    def last(self) -> Sequence[bytes]:
+        """What is left to say when the stream ends regularly."""
+
+    def error(self, fault: A2AError) -> bytes:
+        """The body of an error, alone or in a stream."""
+
+
+async def perform(
+    operation: Operation, message: Message, call: Call, form: Form, options: Options, media: str
+) -> Answer:
+    """Run one operation; media is the Content-Type of a plain answer. Raises what came before the first event."""
+    if not operation.streaming:
+        body = form.result(await operation.handler(message, call))
+        return HttpReply(200, {"content-type": media, **activated(call)}, body)
+
+    def frames(event: Message) -> bytes:
+        documents = form.events(event)
+        position = call.position or None
+        if len(documents) == 1:
+            return sse.encode(documents[0], position)
+        # Only the last of several carries the number: who saw that one saw the whole event.
+        return b"".join(map(sse.encode, documents[:-1])) + b"".join(sse.encode(one, position) for one in documents[-1:])
+
+    stream = sse.EventStream(
+        operation.handler(message, call),
+        frames,
+        lambda: b"".join(map(sse.encode, form.last())),
+        lambda fault: sse.encode(form.error(public(fault))),
+        options.heartbeat,
+    )
+    await stream.started()
+    return HttpStream(200, {**sse.HEADERS, **activated(call)}, stream)
+
+
+def activated(call: Call) -> dict[str, str]:
+    """The reply header that lists the extensions in force, if any are (EXT-05, EXT-14)."""
+    return {EXTENSION_HEADERS[call.version]: ", ".join(call.activated)} if call.activated else {}
+
+
+def public(fault: BaseException) -> A2AError:
+    """What the caller may know of a failure: an A2AError as it is, anything else as InternalError with a reference id
+    under which the log has the story (ERR-11, BL-28)."""
+    if isinstance(fault, A2AError):
+        return fault
+    reference = uuid.uuid4().hex[:12]
+    log.error("call failed, reference %s", reference, exc_info=fault)
+    return InternalError(metadata={"reference": reference})
+
+
+def outcome(fault: BaseException) -> A2AError:
+    """`public` for the task that answers: its own cancellation is raised on, one from inside is a failure (BL-29)."""
+    task = asyncio.current_task()
+    if isinstance(fault, asyncio.CancelledError) and task is not None and task.cancelling():
+        raise fault
+    return public(fault)
+
+
+def error_headers(error: A2AError, media: str) -> dict[str, str]:
+    """The headers of an error reply: its type, and the hints that HTTP has a header for (ERR-08, ERR-10, REST-24)."""
+    headers = {"content-type": media}
+    if isinstance(error, errors.UnauthenticatedError):
+        headers["www-authenticate"] = error.challenge
+    if isinstance(error, errors.MethodNotAllowedError) and error.allow:
+        headers["allow"] = ", ".join(error.allow)
+    if error.retry_after is not None:
+        headers["retry-after"] = str(max(0, math.ceil(error.retry_after)))
+    return headers
+
+
+# -- errors on their way in, for clients
+
+BY_HTTP: Final[Mapping[int, type[A2AError]]] = {
+    400: errors.InvalidParamsError,
+    401: errors.UnauthenticatedError,
+    403: errors.PermissionDeniedError,
+    404: errors.NotFoundError,
+    405: errors.MethodNotAllowedError,
+    413: errors.PayloadTooLargeError,
+    415: errors.MediaTypeError,
+    429: errors.ResourceExhaustedError,
+    503: errors.UnavailableError,
+}
+"""What an HTTP status alone means, when the peer says nothing better."""
+
+BY_NAME: Final[Mapping[str, type[A2AError]]] = {
+    name: error for error in errors.BY_REASON.values() for name in (error.__name__, error.v03_name) if name
+}
+"""The error class of a v0.3 `type` name (I-47)."""
+
+
+def received(
+    message: object,
+    code: object,
+    details: object,
+    *,
+    name: object = "",
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+) -> A2AError:
+    """The error that a peer sent: by ErrorInfo reason, else JSON-RPC code, else v0.3 name, else HTTP status, else
+    InternalError (ERR-15, ERR-16). Members of any type are taken; headers have keys in lower case."""
+    parts = [part for part in details if isinstance(part, dict)] if isinstance(details, list) else []
+    reason, metadata, violations, delay = _unfold(parts)
+    kind = errors.BY_REASON.get(reason)
+    if kind is None and isinstance(code, int):
+        kind = errors.BY_CODE.get(code)
+    kind = kind or BY_NAME.get(str(name)) or BY_HTTP.get(status, InternalError)
+    error = kind(message if isinstance(message, str) else "")
+    error.metadata = metadata
+    error.violations = violations
+    error.retry_after = delay
+    told = headers or {}
+    if (after := told.get("retry-after", "")).isascii() and after.isdigit() and delay is None:
+        error.retry_after = float(after)
+    if isinstance(error, errors.UnauthenticatedError) and "www-authenticate" in told:
+        error.challenge = told["www-authenticate"]
+    return error
+
+
+def _unfold(details: list[dict[str, Any]]) -> tuple[str, dict[str, str], tuple[Violation, ...], float | None]:
+    """Reason, metadata, violations and delay of google.rpc detail objects, whatever else is among them."""
+    reason, metadata, violations, delay = "", {}, [], None
+    for detail in details:
+        kind = str(detail.get("@type", "")).rpartition("/")[2]
+        if kind == "google.rpc.ErrorInfo":
+            reason = str(detail.get("reason", ""))
+            if isinstance(pairs := detail.get("metadata"), dict):
+                metadata = {str(key): str(value) for key, value in pairs.items()}
+        elif kind == "google.rpc.BadRequest" and isinstance(listed := detail.get("fieldViolations"), list):
+            violations += [
+                Violation(str(one.get("field", "")), str(one.get("description", "")))
+                for one in listed
+                if isinstance(one, dict)
+            ]
+        elif kind == "google.rpc.RetryInfo" and (found := _SECONDS.fullmatch(str(detail.get("retryDelay", "")))):
+            delay = float(found[1])
+    return reason, metadata, tuple(violations), delay
+
+
+_SECONDS: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)s")
