@@ -6,7 +6,7 @@ SOURCES := a2a_grpc proto scripts tests
 ARGS ?=
 
 -include .tools/env
-export A2A_SDK1_PYTHON A2A_SDK03_PYTHON A2A_RANGE_PYTHONS BUF
+export $(shell sed 's/=.*//' .tools/env 2>/dev/null)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test check format proto lint-proto requirements bench interop-setup clean

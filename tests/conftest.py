@@ -1,21 +1,26 @@
 """What holds for every test: known requirement IDs, no silent skip in CI, an end in bounded time.
 
-Laws: no fixture of one module's tests lives here. With A2A_CI set, a skip whose reason begins with "needs " is a
-failure, so that a machine without PostgreSQL, Node or another SDK cannot pass for one that has it.
+Laws: no fixture of one module's tests lives here. A test may skip itself when its line is in golden/skips.txt (law 6:
+the list may only shrink), or with a reason that begins with "needs ", for a tool that a machine may lack. With A2A_CI
+set the latter is a failure: a machine without PostgreSQL, Node or another SDK cannot pass for one that has it.
 """
 
+import asyncio
+import contextlib
 import faulthandler
 import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import FrameType
 
 import pytest
 
 LEDGER = Path(__file__).parent / "golden" / "requirements.txt"
+SKIPS = Path(__file__).parent / "golden" / "skips.txt"
 LIMIT = 180.0
 """Seconds that a test may take before it fails with the stacks of all threads; mark `limit` states another number."""
 
@@ -32,26 +37,39 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 raise pytest.UsageError(f"{item.nodeid}: no such requirement: {', '.join(map(str, unknown))}")
 
 
-def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
-    if not os.environ.get("A2A_CI") or not report.skipped or hasattr(report, "wasxfail"):
-        return
-    reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
-    if reason.removeprefix("Skipped: ").startswith("needs "):
+def _judge(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """Fail a skip that nobody allowed, and a success where the list allows a skip."""
+    listed = report.nodeid in _allowed_skips()
+    verdict = ""
+    if report.skipped and not hasattr(report, "wasxfail"):
+        text = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
+        reason = text.removeprefix("Skipped: ")
+        if not listed and (os.environ.get("A2A_CI") or not reason.startswith("needs ")):
+            verdict = f"skipped without a line in {SKIPS.name}: {reason}"
+    elif report.passed and report.when == "call" and listed:
+        verdict = f"no longer skipped: take it off {SKIPS.name}"
+    if verdict:
         report.outcome = "failed"
-        report.longrepr = f"not allowed to skip in CI: {reason}"
+        report.longrepr = verdict
+
+
+@cache
+def _allowed_skips() -> frozenset[str]:
+    lines = SKIPS.read_text().splitlines()
+    return frozenset(line.split("  ")[0] for line in lines if line and line[0] != "#")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Iterator[None]:
     report: pytest.TestReport = yield  # type: ignore[misc]
-    _refuse_skip(report)
+    _judge(report)
     return report  # type: ignore[return-value]
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report() -> Iterator[None]:
     report: pytest.CollectReport = yield  # type: ignore[misc]
-    _refuse_skip(report)
+    _judge(report)
     return report  # type: ignore[return-value]
 
 
@@ -62,6 +80,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
     def late(_: int, __: FrameType | None) -> None:
         faulthandler.dump_traceback(file=sys.__stderr__)
+        with contextlib.suppress(RuntimeError):  # no loop runs: not an asynchronous test
+            for task in asyncio.all_tasks():
+                task.print_stack()
         pytest.fail(f"no end after {limit:g} s")
 
     if threading.current_thread() is not threading.main_thread():
