@@ -7,7 +7,7 @@ import pytest
 from a2a_stubs import v1, v1_grpc
 
 from a2a_grpc import errors
-from a2a_grpc.bindings import jsonrpc, sse
+from a2a_grpc.bindings import jsonrpc, rest, sse
 from a2a_grpc.bindings.jsonrpc import JsonRpc
 from a2a_grpc.bindings.wire import HttpReply, HttpRequest, HttpStream
 from a2a_grpc.config import Options
@@ -478,3 +478,11 @@ def test_a_client_takes_either_result_of_a_delete(result):
 def test_a_client_copes_with_any_reply(body, status, kind):
     with pytest.raises(kind):
         jsonrpc.result("GetTask", body, ident=1, status=status)
+
+
+@pytest.mark.requirement("V03-01", "I-46")
+@pytest.mark.parametrize("wire", [jsonrpc, rest])
+def test_a_client_cannot_list_tasks_at_the_old_version(wire):
+    more = (1,) if wire is jsonrpc else ("",)
+    with pytest.raises(errors.UnsupportedOperationError):
+        wire.request("ListTasks", v1.ListTasksRequest(), *more, "0.3")

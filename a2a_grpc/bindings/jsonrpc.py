@@ -30,6 +30,7 @@ from a2a_grpc.errors import (
     MethodNotAllowedError,
     MethodNotFoundError,
     ParseError,
+    UnsupportedOperationError,
 )
 from a2a_grpc.methods import METHODS
 from a2a_grpc.protojson import decode, dumps, encode, loads
@@ -206,6 +207,8 @@ def request(operation: str, message: Message, ident: Ident, version: str = V1) -
     """
     accept = sse.HEADERS["content-type"] if METHODS[V1][operation].streaming else JSON
     if version == V03:
+        if operation not in v03_names.JSONRPC_NAMES:
+            raise UnsupportedOperationError("Protocol version 0.3 has no such operation")
         name, params = v03_names.JSONRPC_NAMES[operation], v03.down_params(operation, message)
     else:
         name, params = operation, encode(message)

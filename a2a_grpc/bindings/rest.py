@@ -23,7 +23,14 @@ from a2a_grpc.bindings import sse, wire
 from a2a_grpc.bindings.wire import A2A_JSON, JSON, Answer, HttpReply, HttpRequest, HttpStream, Operation
 from a2a_grpc.call import REST, V03, V1, Call
 from a2a_grpc.config import Options
-from a2a_grpc.errors import A2AError, InvalidAgentResponseError, InvalidParamsError, MediaTypeError, ParseError
+from a2a_grpc.errors import (
+    A2AError,
+    InvalidAgentResponseError,
+    InvalidParamsError,
+    MediaTypeError,
+    ParseError,
+    UnsupportedOperationError,
+)
 from a2a_grpc.methods import METHODS, Router
 from a2a_grpc.protojson import decode, decode_query, dumps, encode, loads
 
@@ -242,7 +249,10 @@ def request(
     (I-11). verb: insists on one of several; default is POST for streaming operations (I-01), else the first rule's.
     Raises InvalidParamsError when a field of the path is empty, A2AError when v0.3 cannot say the message.
     """
-    method = METHODS[version][v03_names.METHOD_NAMES[operation] if version == V03 else operation]
+    name = v03_names.METHOD_NAMES.get(operation) if version == V03 else operation
+    if name is None:
+        raise UnsupportedOperationError("Protocol version 0.3 has no such operation")
+    method = METHODS[version][name]
     value = encode(v03.down_request(operation, message) if version == V03 else message)
     tenant = bool(value.get("tenant"))
     routes = [route for route in method.routes if ("{tenant}" in route.template) == tenant]
