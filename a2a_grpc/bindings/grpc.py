@@ -30,7 +30,7 @@ from a2a_grpc.bindings.wire import (
     asked_version,
     make_call,
     offered,
-    public,
+    outcome,
 )
 from a2a_grpc.call import GRPC, V03, V1, Call
 from a2a_grpc.config import Options
@@ -97,7 +97,7 @@ class GrpcBinding:
     def _unary(
         self, door: "_Door", method: Callable[[Any, Call], Awaitable[Any]]
     ) -> Callable[[Any, Any], Awaitable[Any]]:
-        async def handler(request: Message, context: Any) -> Message:
+        async def handler(request: Message, context: Any) -> Any:
             self.running.enter()
             try:
                 message, call = door.enter(request, context)
@@ -106,7 +106,7 @@ class GrpcBinding:
                     await door.announce(call, context)
                 return door.answer(answer, call) if door.old else answer
             except (Exception, asyncio.CancelledError) as fault:
-                await door.abort(context, public(fault))
+                await door.abort(context, outcome(fault))
             finally:
                 self.running.leave()
 
@@ -135,7 +135,7 @@ class GrpcBinding:
 def _cause(stream: Stream | None, fault: BaseException) -> A2AError:
     """Why a stream failed, for its reader. Raises the cancellation of a call whose reader has left."""
     if stream is None or stream.error is None or not isinstance(fault, asyncio.CancelledError):
-        return public(fault)
+        return outcome(fault)
     task = asyncio.current_task()
     assert task is not None
     task.uncancel()
@@ -186,15 +186,20 @@ class _Door:
 
     def answer(self, message: Any, call: Call) -> Any:
         """The v0.3 message of an answer."""
-        return v03.down_message(self.operation, message, base64_bytes=self._base64(call))
+        schemes = call.attributes.get(v03.PUSH_EXTRAS)
+        return v03.down_message(self.operation, message, self._base64(call), schemes)
 
     def _base64(self, call: Call) -> bool:
         form = self._options.v03_file_bytes
         return form == "base64" or (form == "auto" and "grpc-python" in call.metadata.get("user-agent", ""))
 
+    def _stream_down(self, call: Call) -> v03.StreamDown:
+        closes = self._options.close_on_input_required
+        return v03.StreamDown(self.operation, v03.P03, closes_on_input=closes, base64_bytes=self._base64(call))
+
     async def pump(self, events: AsyncGenerator[Any, None], call: Call, context: Any, stream: Stream) -> None:
         """Write every event; the generator is closed however this ends (GRPC-11, BL-35)."""
-        down = v03.StreamDown(self.operation, v03.P03, base64_bytes=self._base64(call)) if self.old else None
+        down = self._stream_down(call) if self.old else None
         begun = False
         try:
             async for event in events:
@@ -211,6 +216,8 @@ class _Door:
 
     async def abort(self, context: Any, error: A2AError) -> NoReturn:
         """End the call with the error's status, text and details (GRPC-07, GRPC-10, ERR-04)."""
+        if self.old:
+            error = v03.as_v03(error, self.operation)
         code = error.status(self._options.error_profile)[0]
         text = cut(v03.grpc_text(error) if self.old else error.message, TEXT_LIMIT, 3)
         trailers: list[tuple[str, str | bytes]] = [("grpc-status-details-bin", status_details(error, code, text))]

@@ -7,6 +7,7 @@ are read (BL-39). Streams are flushed chunk by chunk, never compressed (BL-37), 
 """
 
 import asyncio
+import logging
 import re
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,7 +20,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from a2a_grpc.bindings.jsonrpc import JsonRpc
 from a2a_grpc.bindings.rest import Rest
 from a2a_grpc.bindings.streams import Running, Streams
-from a2a_grpc.bindings.wire import HttpReply, HttpRequest, HttpStream, public
+from a2a_grpc.bindings.wire import HttpReply, HttpRequest, HttpStream, outcome
 from a2a_grpc.cards import WELL_KNOWN
 from a2a_grpc.config import Options
 from a2a_grpc.errors import A2AError, MediaTypeError, ParseError, PayloadTooLargeError, UnavailableError
@@ -36,6 +37,10 @@ READY: Final = "/readyz"
 _BACKLOG: Final = 1024
 _LAST_WORDS: Final = 0.25
 """Seconds that connections have to close when the grace is over."""
+
+_LOG: Final = logging.getLogger("a2a_grpc.http")
+_LOG.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError)))
+"""The logger given to aiohttp; bytes that are no HTTP are answered with 400 and are no news."""
 
 CardReader = Callable[[HttpRequest, str], Awaitable[HttpReply]]
 """Answers a request for a card, given the origin under which this host was reached, such as `http://127.0.0.1:8080`."""
@@ -99,7 +104,7 @@ class HttpHost:
     async def start(self) -> None:
         """Open the port and serve. Raises OSError when the address cannot be had or a TLS file cannot be read."""
         options = self._options
-        server = web.Server(self._serve, handler_cancellation=True, access_log=None, auto_decompress=False)
+        server = web.Server(self._serve, handler_cancellation=True, access_log=None, auto_decompress=False, logger=_LOG)
         runner = web.ServerRunner(server, shutdown_timeout=_LAST_WORDS)
         await runner.setup()
         host, _, port = options.http.rpartition(":")
@@ -181,28 +186,36 @@ class HttpHost:
         try:
             return _reply(await mount.card(asked, origin))
         except (Exception, asyncio.CancelledError) as fault:
-            return _reply(mount.rest.refuse(asked, public(fault)))
+            return _reply(mount.rest.refuse(asked, outcome(fault)))
 
     async def _read_body(self, request: web.BaseRequest) -> bytes:
-        """The body, whole and bounded. Raises PayloadTooLargeError, MediaTypeError (compressed), ParseError (broken)."""
-        limit = self._options.max_request_bytes
+        """The body, whole and bounded. Raises PayloadTooLargeError, MediaTypeError (compressed), or ParseError (broken,
+        or stalled for `stall_timeout` seconds)."""
+        limit, content = self._options.max_request_bytes, request.content
         if request.headers.get("Content-Encoding", "identity").lower() != "identity":
             raise MediaTypeError("A compressed body is not accepted")
-        size = request.content_length or 0
-        chunks = []
-        if size <= limit:
-            if request.headers.get("Expect", "").lower() == "100-continue" and not isinstance(request, web.Request):
-                await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-            size = 0
-            try:
-                while size <= limit and (chunk := await request.content.readany()):
-                    chunks.append(chunk)
-                    size += len(chunk)
-            except (ClientPayloadError, HttpProcessingError):
-                raise ParseError("The body is broken") from None
-        if size > limit:
-            raise PayloadTooLargeError(f"The request is larger than the limit of {limit} bytes")
-        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        if (request.content_length or 0) > limit:
+            raise _too_large(limit)
+        try:
+            body = content.read_nowait() if content.is_eof() else await self._collect(request, limit)
+        except (ClientPayloadError, HttpProcessingError):
+            raise ParseError("The body is broken") from None
+        except TimeoutError:
+            raise ParseError("The rest of the body did not come") from None
+        if len(body) > limit:
+            raise _too_large(limit)
+        return body
+
+    async def _collect(self, request: web.BaseRequest, limit: int) -> bytes:
+        """What arrives until the end of the body or past the limit."""
+        if request.headers.get("Expect", "").lower() == "100-continue" and not isinstance(request, web.Request):
+            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        body, loop, patience = bytearray(), asyncio.get_running_loop(), self._options.stall_timeout
+        async with asyncio.timeout(patience) as timer:
+            while len(body) <= limit and (chunk := await request.content.readany()):
+                body += chunk
+                timer.reschedule(loop.time() + patience)
+        return bytes(body)
 
     async def _stream(self, request: web.BaseRequest, answer: HttpStream, path: str) -> web.StreamResponse:
         """Write a stream to its end. Raises ResourceExhaustedError, with nothing written, when too many are open."""
@@ -237,6 +250,10 @@ def _abort(request: web.BaseRequest) -> None:
     task.uncancel()
     if request.transport is not None:
         request.transport.abort()
+
+
+def _too_large(limit: int) -> PayloadTooLargeError:
+    return PayloadTooLargeError(f"The request is larger than the limit of {limit} bytes")
 
 
 def _read_head(request: web.BaseRequest, path: str) -> HttpRequest:
