@@ -1,0 +1,479 @@
+"""The task engine: starts, continues, cancels, reads and follows tasks, whichever replica runs them.
+
+Laws: the engine knows agents and a store, no wire and no request but a message to send and a cancel. What it is asked
+for a task it does not find in the given Scope, it answers with TaskNotFound (OP-GET-02, AUTH-05). Everything that
+decides is a commit: two that want the same thing cannot both get it.
+"""
+
+import asyncio
+import hashlib
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from a2a_stubs import v1
+
+from a2a_grpc.agent import Agent
+from a2a_grpc.call import Call
+from a2a_grpc.config import Options
+from a2a_grpc.content import push_config
+from a2a_grpc.errors import (
+    InvalidParamsError,
+    ResourceExhaustedError,
+    TaskNotCancelableError,
+    TaskNotFoundError,
+    UnavailableError,
+    UnsupportedOperationError,
+)
+from a2a_grpc.tasks.bus import Bus
+from a2a_grpc.tasks.feed import POLL, Feeds
+from a2a_grpc.tasks.handle import TurnEnded
+from a2a_grpc.tasks.run import Runtime, Turn
+from a2a_grpc.tasks.start import Start, now_ms
+from a2a_grpc.tasks.state import ENDS, INTERRUPTED, TERMINAL, Fold, set_status, state_of, status_event
+from a2a_grpc.tasks.store import (
+    Change,
+    Conflict,
+    Dedupe,
+    Duplicate,
+    Event,
+    LeaseTaken,
+    PushConfig,
+    Scope,
+    Store,
+    StoreError,
+    TaskQuery,
+    TaskRow,
+)
+from a2a_grpc.tasks.upkeep import Upkeep, close_task
+from a2a_grpc.tasks.views import View, folded
+
+RETRY_AFTER: Final = 1.0
+"""Seconds after which a caller that met the limit of turns may come back."""
+
+
+class Page(NamedTuple):
+    """Tasks of a list, how many match in all, whether more follow, and the place of the last one (see TaskQuery)."""
+
+    tasks: list[v1.Task]
+    total: int
+    more: bool
+    last: tuple[int, str] | None
+
+
+@dataclass(slots=True)
+class Started:
+    """What became of a message. `turn`: the turn it started, None if it joined what was there. `known`: the first
+    outcome of the same message, None if this is the first. `row`: the task before the message, None if it made one."""
+
+    task_id: str
+    turn: Turn | None = None
+    start: Start | None = None
+    row: TaskRow | None = None
+    known: Dedupe | None = None
+    digest: bytes = b""
+
+    async def outcome(self) -> v1.Message | str:
+        """The direct Message, or the id of the task as soon as it is stored; raises what kept it from being stored."""
+        if self.turn is not None:
+            try:
+                return await asyncio.shield(self.turn.outcome)
+            except Duplicate as first:
+                self.turn, self.start, self.known = None, None, first.dedupe
+            except StoreError:
+                raise UnsupportedOperationError("Another message is being worked on") from None
+        if self.known is None:
+            return self.task_id
+        if self.known.digest != self.digest:
+            text = "was used before for a message with other content"
+            raise InvalidParamsError(violations=[("message.messageId", text)])
+        return self.known.task_id or v1.Message.FromString(self.known.reply)
+
+    @property
+    def opening(self) -> View | None:
+        """The task as the message found or made it: what a stream begins with. None if it joined what was there: then
+        the stream begins with the task as it is. The task is the caller's own."""
+        if self.start is None or (self.row is not None and self.row.folded != self.row.sequence):
+            return None
+        fold = Fold() if self.row is None else Fold.of(self.row)
+        for sequence, payload in enumerate(self.start.payloads, self.start.opening.expected + 1):
+            fold.apply(Event(sequence, payload))
+        return View(fold.task(), fold.sequence)
+
+
+class Engine:
+    """Runs the turns of some agents, by name, on a store that is open while the engine runs.
+
+    Every method may raise UnavailableError while the server stops, and InternalError when the store fails.
+    """
+
+    def __init__(self, store: Store, bus: Bus, agents: Mapping[str, Agent], options: Options) -> None:
+        self.store = store
+        self.bus = bus
+        self.agents = dict(agents)
+        self.options = options
+        self.feeds = Feeds(store, bus)
+        self.draining = False
+        self._runtime = Runtime(store, bus, options, self.feeds, uuid.uuid4().hex)
+        self._upkeep = Upkeep(self._runtime, self.agents, self._rerun, self._hear)
+        self._sends: dict[tuple[Scope, str], Started] = {}
+
+    # -- life
+
+    @property
+    def running(self) -> int:
+        """Turns that are not over."""
+        return len(self._runtime.turns)
+
+    async def start(self) -> None:
+        """Settle what an earlier process left behind, and keep leases, lost turns and retention in order from now on.
+        The store must be open."""
+        self.draining = False
+        await self.bus.open()
+        await self._upkeep.start()
+
+    async def drain(self, grace: float) -> None:
+        """Stop: no new turns, running ones have `grace` seconds, then their tasks are settled, or left to the next
+        process if their agent reruns lost turns; readers end with UnavailableError (BL-34). The store stays open."""
+        self.draining = True
+        await self._upkeep.drain(grace)
+        self.feeds.close(UnavailableError("The server is stopping"))
+        await self._upkeep.stop()
+        await self.bus.close()
+
+    # -- sending
+
+    async def begin(self, call: Call, scope: Scope, request: v1.SendMessageRequest) -> Started:
+        """Take a message: start a task or continue the one it names (OP-SEND-06, OP-SEND-07, OP-SEND-14 to -17,
+        CTX-01 to CTX-09). When it returns, the message is stored, unless the agent may still reply without a task.
+
+        Raises TaskNotFoundError, InvalidParamsError (other context, messageId used with other content),
+        UnsupportedOperationError (the task has ended or is being worked on), ResourceExhaustedError (`max_turns`).
+        """
+        if self.draining:
+            raise UnavailableError("The server is stopping")
+        message = request.message
+        digest = b""
+        if self.options.deduplicate == "always" or (
+            self.options.deduplicate == "authenticated" and call.caller.authenticated
+        ):
+            digest = hashlib.sha256(message.SerializeToString(deterministic=True)).digest()
+        if message.task_id:
+            return await self._continue(call, scope, request, digest)
+        return await self._create(call, scope, request, digest)
+
+    def _dedupe(self, message: v1.Message, digest: bytes, task_id: str) -> Dedupe | None:
+        if not digest:
+            return None
+        return Dedupe(message.message_id, digest, now_ms() + int(self.options.dedupe_window * 1000), task_id)
+
+    async def _create(self, call: Call, scope: Scope, request: v1.SendMessageRequest, digest: bytes) -> Started:
+        replies = self.agents[scope.agent].handler.replies
+        if replies and digest and (joined := await self._joined(scope, request.message, digest)):
+            return joined
+        self._check_room()
+        now, task_id = now_ms(), str(uuid.uuid4())
+        request = _with_ids(request, task_id, request.message.context_id or str(uuid.uuid4()))
+        message = request.message
+        payload = v1.StreamResponse()
+        task = payload.task
+        task.id, task.context_id = task_id, message.context_id
+        set_status(task.status, v1.TASK_STATE_SUBMITTED, now)
+        task.history.append(message)
+        opening = Change(
+            scope,
+            task_id,
+            0,
+            now,
+            context_id=message.context_id,
+            take=self._lease(now),
+            dedupe=self._dedupe(message, digest, task_id),
+            push_configs=self._push_configs(call, request, task_id),
+        )
+        fold = Fold(self.options.keep_status_messages)
+        start = Start(scope, call, request, task_id, message.context_id, fold, opening, (payload,))
+        started = Started(task_id, self._turn(start), start, digest=digest)
+        if not replies:
+            await started.outcome()
+        elif digest:
+            self._remember(scope, message.message_id, started)
+        return started
+
+    async def _joined(self, scope: Scope, message: v1.Message, digest: bytes) -> Started | None:
+        """The earlier send of the same message, while it may still be answered without a task or after."""
+        known = await self.store.seen(scope, message.message_id, now_ms())
+        if known is not None:
+            return Started(known.task_id, known=known, digest=digest)
+        earlier = self._sends.get((scope, message.message_id))
+        if earlier is None:
+            return None
+        if earlier.digest != digest:
+            await Started("", known=Dedupe(message.message_id, earlier.digest, 0), digest=digest).outcome()
+        return Started(earlier.task_id, earlier.turn, digest=digest)
+
+    def _remember(self, scope: Scope, message_id: str, started: Started) -> None:
+        key = scope, message_id
+        self._sends[key] = started
+        if started.turn is not None:
+            started.turn.over.add_done_callback(lambda _: self._sends.pop(key, None))
+
+    async def _continue(self, call: Call, scope: Scope, request: v1.SendMessageRequest, digest: bytes) -> Started:
+        message = request.message
+        while True:
+            turn = self._local(scope, message.task_id)
+            if turn is not None and not turn.accepting:
+                await _next(turn)
+                continue
+            row = await self.store.task(scope, message.task_id)
+            if row is None:
+                raise TaskNotFoundError
+            if message.context_id and message.context_id != row.context_id:
+                raise InvalidParamsError(violations=[("message.contextId", "is not the context of the task")])
+            if self._local(scope, message.task_id) is not turn:
+                continue
+            if turn is None and row.state in INTERRUPTED:
+                fold = await folded(self.store, row, self.options.keep_status_messages)
+                if self._local(scope, message.task_id) is None:
+                    try:
+                        return await self._claim(call, row, fold, request, digest)
+                    except Conflict:
+                        continue
+                continue
+            if digest and (known := await self.store.seen(scope, message.message_id, now_ms())):
+                return Started(row.task_id, known=known, digest=digest)
+            if turn is not None and turn.takes_messages and turn.accepting:
+                return await self._post(call, turn, request, digest)
+            ended = row.state in TERMINAL
+            raise UnsupportedOperationError("The task has ended" if ended else "The task is being worked on")
+
+    async def _claim(
+        self, call: Call, row: TaskRow, fold: Fold, request: v1.SendMessageRequest, digest: bytes
+    ) -> Started:
+        """Take a waiting task for the next turn; raises Conflict if somebody else was faster (BL-10)."""
+        self._check_room()
+        request = _with_ids(request, row.task_id, row.context_id)
+        now = max(now_ms(), row.status_ms)
+        # The status first: it moves the question that it replaces into the history, before the answer.
+        working = status_event(row.task_id, row.context_id, v1.TASK_STATE_WORKING, now)
+        opening = Change(
+            row.scope,
+            row.task_id,
+            row.sequence,
+            now,
+            take=self._lease(now),
+            dedupe=self._dedupe(request.message, digest, row.task_id),
+            push_configs=self._push_configs(call, request, row.task_id),
+        )
+        start = Start(
+            row.scope,
+            call,
+            request,
+            row.task_id,
+            row.context_id,
+            fold,
+            opening,
+            (working, v1.StreamResponse(message=request.message)),
+            answering=True,
+            author_state=row.author_state,
+        )
+        started = Started(row.task_id, self._turn(start), start, row, digest=digest)
+        assert started.turn is not None
+        await asyncio.wait((started.turn.outcome,))
+        if isinstance(lost := started.turn.outcome.exception(), Conflict):
+            raise lost
+        await started.outcome()
+        return started
+
+    async def _post(self, call: Call, turn: Turn, request: v1.SendMessageRequest, digest: bytes) -> Started:
+        """Hand a message to the function that is at work and reads its inbox."""
+        request = _with_ids(request, turn.task_id, turn.context_id)
+        try:
+            work = turn.post(request.message, self._dedupe(request.message, digest, turn.task_id))
+            await asyncio.shield(self._runtime.spawn(work, f"message for {turn.task_id}"))
+        except TurnEnded:
+            raise UnsupportedOperationError("The task is being worked on") from None
+        for config in self._push_configs(call, request, turn.task_id):
+            await self.store.put_push_config(turn.scope, config)
+        return Started(turn.task_id)
+
+    def _rerun(self, row: TaskRow, fold: Fold, request: v1.SendMessageRequest, answering: bool) -> None:
+        """Run a lost turn again (see Upkeep)."""
+        now = max(now_ms(), row.status_ms)
+        opening = Change(row.scope, row.task_id, row.sequence, now, take=self._lease(now, row.attempt + 1), over=True)
+        working = status_event(row.task_id, row.context_id, v1.TASK_STATE_WORKING, now)
+        call = Call("", tenant=row.scope.tenant)
+        start = Start(
+            row.scope,
+            call,
+            request,
+            row.task_id,
+            row.context_id,
+            fold,
+            opening,
+            (working,),
+            answering,
+            row.author_state,
+            row.attempt + 1,
+        )
+        self._turn(start)
+
+    def _turn(self, start: Start) -> Turn:
+        return Turn(self._runtime, self.agents[start.scope.agent], start)
+
+    def _check_room(self) -> None:
+        if self.draining:
+            raise UnavailableError("The server is stopping")
+        if self.running >= self.options.max_turns:
+            raise ResourceExhaustedError("Too many tasks are being worked on", retry_after=RETRY_AFTER)
+
+    def _lease(self, now: int, attempt: int = 1) -> LeaseTaken:
+        return LeaseTaken(self._runtime.holder, now + int(self.options.lease * 1000), attempt)
+
+    def _push_configs(self, call: Call, request: v1.SendMessageRequest, task_id: str) -> tuple[PushConfig, ...]:
+        """The config inside a send; without an id it gets that of the task, so that repeating it replaces it (L-20)."""
+        if not request.configuration.HasField("task_push_notification_config"):
+            return ()
+        config = v1.TaskPushNotificationConfig()
+        config.CopyFrom(request.configuration.task_push_notification_config)
+        config.ClearField("tenant")
+        config.task_id, config.id = task_id, config.id or task_id
+        return (push_config(config, call),)
+
+    # -- reading
+
+    def _local(self, scope: Scope, task_id: str) -> Turn | None:
+        turn = self._runtime.turns.get(task_id)
+        return turn if turn is not None and turn.scope == scope else None
+
+    async def view(self, scope: Scope, task_id: str) -> View:
+        """The task as it is, and the number to follow it from. Raises TaskNotFoundError."""
+        turn = self._local(scope, task_id)
+        if turn is not None and turn.ending:
+            await asyncio.shield(turn.over)
+            turn = None
+        if turn is not None and turn.durable:
+            return View(turn.fold.task(), turn.durable)
+        row = await self.store.task(scope, task_id)
+        if row is None:
+            raise TaskNotFoundError
+        fold = await folded(self.store, row, self.options.keep_status_messages)
+        return View(fold.task(), fold.sequence)
+
+    async def settled(self, scope: Scope, task_id: str) -> View:
+        """The task at the end of its turn, terminal or waiting for the caller (OP-SEND-02); waits for it."""
+        turn = self._local(scope, task_id)
+        if turn is not None:
+            await asyncio.shield(turn.over)
+            if turn.fault is not None:
+                raise turn.fault
+            if turn.stopped is None:
+                return View(turn.fold.task(), turn.durable)
+        view = await self.view(scope, task_id)
+        if view.task.status.state in ENDS:
+            return view
+        async for event in self.follow(scope, task_id, view.sequence):
+            if state_of(event.payload) in ENDS:
+                break
+        return await self.view(scope, task_id)
+
+    def follow(self, scope: Scope, task_id: str, after: int) -> AsyncIterator[Event]:
+        """The events after a number, as they are committed, up to the terminal one; see Feeds.follow."""
+        return self.feeds.follow(scope, task_id, after)
+
+    async def list(self, scope: Scope, query: TaskQuery, artifacts: bool) -> Page:
+        """A page of tasks, with or without their artifacts (LIST-*)."""
+        page = await self.store.tasks(scope, query._replace(artifacts=artifacts))
+        tasks = []
+        for row in page.rows:
+            turn = self._local(scope, row.task_id)
+            if turn is not None and turn.fold.state == row.state and turn.durable >= row.sequence:
+                fold = turn.fold
+            else:
+                fold = await folded(self.store, row, self.options.keep_status_messages)
+            tasks.append(fold.task(artifacts))
+        last = (page.rows[-1].status_ms, page.rows[-1].task_id) if page.rows else None
+        return Page(tasks, page.total, page.more, last)
+
+    # -- canceling
+
+    async def cancel(self, scope: Scope, task_id: str, request: v1.CancelTaskRequest) -> v1.Task:
+        """Stop the task's turn wherever it runs and settle the task (OP-CANCEL-*). The function has `cancel_grace`
+        seconds to stop. Raises TaskNotFoundError, TaskNotCancelableError (it has ended, or ends first)."""
+        while True:
+            turn = self._local(scope, task_id)
+            if turn is not None:
+                await turn.cancel(request)
+                if turn.fault is not None:
+                    raise turn.fault
+                if turn.stopped is None and turn.ending == v1.TASK_STATE_CANCELED:
+                    return turn.fold.task()
+                continue
+            row = await self.store.task(scope, task_id)
+            if row is None:
+                raise TaskNotFoundError
+            if row.state in TERMINAL:
+                raise TaskNotCancelableError
+            if self._local(scope, task_id) is not None:
+                continue
+            if self._held_elsewhere(row):
+                if (view := await self._cancel_elsewhere(row, request)) is not None:
+                    return view.task
+                continue
+            fold = await folded(self.store, row, self.options.keep_status_messages)
+            if await close_task(self._runtime, row, fold, v1.TASK_STATE_CANCELED, ""):
+                return fold.task()
+
+    def _held_elsewhere(self, row: TaskRow) -> bool:
+        return (
+            row.holder not in ("", self._runtime.holder) and not self.store.exclusive and row.lease_until_ms > now_ms()
+        )
+
+    async def _cancel_elsewhere(self, row: TaskRow, request: v1.CancelTaskRequest) -> View | None:
+        """Ask the replica that runs the turn, and wait until it has canceled, or its lease is no longer renewed."""
+        if await self.store.request_cancel(row.scope, row.task_id, request.SerializeToString()) is None:
+            raise TaskNotFoundError
+        self.bus.publish(row.task_id, 0)
+        events = self.follow(row.scope, row.task_id, row.sequence)
+        try:
+            async with asyncio.timeout(max(row.lease_until_ms - now_ms(), 0) / 1000 + POLL):
+                async for event in events:
+                    state = state_of(event.payload)
+                    if state == v1.TASK_STATE_CANCELED:
+                        return await self.view(row.scope, row.task_id)
+                    if state in ENDS:
+                        return None
+        except TimeoutError:
+            pass
+        return None
+
+    def _hear(self, task_id: str, sequence: int) -> None:
+        """A hint from the bus: a task has moved, or (0) its turn is to look at a cancel request."""
+        turn = self._runtime.turns.get(task_id)
+        if turn is None:
+            self.feeds.hint(task_id, sequence)
+        elif not sequence:
+            self._runtime.spawn(self._look_for_cancel(turn), f"look at {task_id}")
+
+    async def _look_for_cancel(self, turn: Turn) -> None:
+        row = await self.store.task(turn.scope, turn.task_id)
+        if row is not None and row.cancel is not None:
+            await turn.cancel(v1.CancelTaskRequest.FromString(row.cancel))
+
+
+def _with_ids(request: v1.SendMessageRequest, task_id: str, context_id: str) -> v1.SendMessageRequest:
+    """A copy of the request whose message names its task and context."""
+    own = v1.SendMessageRequest()
+    own.CopyFrom(request)
+    own.message.task_id, own.message.context_id = task_id, context_id
+    return own
+
+
+async def _next(turn: Turn) -> None:
+    """Wait until a turn that takes nothing is under way or over."""
+    if turn.outcome.done() or turn.ending or turn.cancel_request is not None:
+        await asyncio.shield(turn.over)
+    else:
+        await asyncio.wait((turn.outcome,))
+        if turn.outcome.exception() is not None:
+            await asyncio.shield(turn.over)

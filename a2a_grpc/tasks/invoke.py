@@ -1,0 +1,122 @@
+"""Running an author's function, whatever kind of function it is.
+
+Laws: an async function runs in the event loop, a plain one in a thread of its own, where the handle works without
+`await` (BL-17). Nothing is known of tasks here. Threads do not keep the process alive.
+"""
+
+import asyncio
+import contextvars
+import inspect
+import threading
+from collections.abc import Callable
+from contextlib import aclosing
+from types import TracebackType
+from typing import Any, Final, Self
+
+from a2a_grpc.agent import Handler, Kind
+from a2a_grpc.tasks.context import Context, Memory
+from a2a_grpc.tasks.handle import Inbox, Output, TaskHandle
+
+
+async def invoke(handler: Handler, handle: TaskHandle) -> Any:
+    """Run the function to its end and answer with what it returned; what it yields goes into one artifact."""
+    function, loop = handler.function, asyncio.get_running_loop()
+    if handler.kind is Kind.COROUTINE:
+        return await function(handle)
+    out = handle.artifact()
+    if handler.kind is Kind.STREAM:
+        async with aclosing(function(handle)) as values:
+            async for value in values:
+                if value is not None:
+                    await out.write(value)
+        return await out.close()
+    blocking = Blocking(handle, loop)
+    if handler.kind is Kind.PLAIN:
+        result = await in_thread(lambda: function(blocking))
+        return await result if inspect.isawaitable(result) else result
+
+    def drain() -> None:
+        put = Blocking(out, loop).write
+        values = function(blocking)
+        try:
+            for value in values:
+                if value is not None:
+                    put(value)
+        finally:
+            values.close()
+
+    await in_thread(drain)
+    return await out.close()
+
+
+async def in_thread(function: Callable[[], Any]) -> Any:
+    """What the function returns or raises, run in a thread of its own with a copy of the context variables. Canceling
+    the wait leaves the thread alone."""
+    loop, context = asyncio.get_running_loop(), contextvars.copy_context()
+    done: asyncio.Future[Any] = loop.create_future()
+
+    def settle(result: Any, fault: BaseException | None) -> None:
+        if done.done():
+            return
+        if fault is None:
+            done.set_result(result)
+        else:
+            done.set_exception(fault)
+
+    def body() -> None:
+        result: Any = None
+        fault: BaseException | None = None
+        try:
+            result = context.run(function)
+        except StopIteration as stop:  # which no future can carry
+            fault = RuntimeError("the function raised StopIteration")
+            fault.__cause__ = stop
+        except BaseException as raised:
+            fault = raised
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(settle, result, fault)
+
+    threading.Thread(target=body, daemon=True, name="a2a-function").start()
+    return await done
+
+
+class Blocking:
+    """An object of the event loop as a plain function in a thread sees it: what is awaited there is waited for here,
+    `async with` is `with`, `async for` is `for`."""
+
+    _WRAPPED: Final = (TaskHandle, Output, Context, Memory, Inbox)
+
+    def __init__(self, target: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._target = target
+        self._loop = loop
+
+    def __getattr__(self, name: str) -> Any:
+        return self._wrap(getattr(self._target, name))
+
+    def _wrap(self, value: Any) -> Any:
+        if inspect.iscoroutinefunction(value):
+            return lambda *args, **named: self._wrap(self._wait(value(*args, **named)))
+        if inspect.ismethod(value):
+            return lambda *args, **named: self._wrap(value(*args, **named))
+        return Blocking(value, self._loop) if isinstance(value, self._WRAPPED) else value
+
+    def _wait(self, work: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def __enter__(self) -> Self:
+        self._wait(self._target.__aenter__())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._wait(self._target.__aexit__(kind, fault, trace))
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            return self._wait(self._target.__anext__())
+        except StopAsyncIteration:
+            raise StopIteration from None

@@ -1,0 +1,49 @@
+"""What a turn begins with, and the two things that everything around turns needs: the time, and a name for a fault.
+
+Laws: no decisions; a Start is made by the engine and read by its turn.
+"""
+
+import logging
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from a2a_stubs import v1
+
+from a2a_grpc.call import Call
+from a2a_grpc.tasks.state import Fold
+from a2a_grpc.tasks.store import Change, Scope
+
+log: Final = logging.getLogger("a2a_grpc")
+
+
+def now_ms() -> int:
+    """The time in ms since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+def failure(what: str, fault: BaseException) -> str:
+    """Log a fault with its traceback under a new reference, which is all that callers may see of it (BL-28)."""
+    reference = uuid.uuid4().hex[:12]
+    log.error("%s [reference %s]", what, reference, exc_info=fault)
+    return reference
+
+
+@dataclass(slots=True)
+class Start:
+    """What a turn begins with. opening: its first commit, whose events are `payloads`; request: the message that
+    started it, ids set; fold: the task before the opening; answering: the message answers a question."""
+
+    scope: Scope
+    call: Call
+    request: v1.SendMessageRequest
+    task_id: str
+    context_id: str
+    fold: Fold
+    opening: Change
+    payloads: Sequence[v1.StreamResponse]
+    answering: bool = False
+    author_state: bytes = b""
+    attempt: int = 1

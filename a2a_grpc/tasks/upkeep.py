@@ -1,0 +1,277 @@
+"""What goes on beside the turns: leases, lost turns, retention, stopping, and an eye on blocked event loops.
+
+Laws: nothing here is needed for a task to run; it keeps replicas from doing a turn twice, and settles what a dead one
+left behind. A turn whose lease cannot be renewed is stopped before the lease runs out.
+"""
+
+import asyncio
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from a2a_stubs import v1
+
+from a2a_grpc.agent import Agent
+from a2a_grpc.tasks.bus import Listener
+from a2a_grpc.tasks.parts import agent_message
+from a2a_grpc.tasks.run import Runtime
+from a2a_grpc.tasks.start import now_ms
+from a2a_grpc.tasks.state import Fold, status_event, status_ms
+from a2a_grpc.tasks.store import (
+    Change,
+    Conflict,
+    Event,
+    LeaseLost,
+    Retention,
+    Snapshot,
+    StoreError,
+    TaskRow,
+)
+from a2a_grpc.tasks.views import PAGE, folded
+
+log: Final = logging.getLogger("a2a_grpc")
+
+ATTEMPTS: Final = 3
+"""How often a turn is run in all when its server keeps dying."""
+LOST_TEXT: Final = "The server stopped before the task was done"
+
+Rerun = Callable[[TaskRow, Fold, v1.SendMessageRequest, bool], None]
+"""Starts a lost turn again: the task, its fold, the request as far as it is known, whether it answered a question."""
+
+
+async def close_task(runtime: Runtime, row: TaskRow, fold: Fold, state: int, text: str) -> bool:
+    """Bring a task without a running turn to a terminal state, breaking any lease; False if it has moved meanwhile."""
+    now = max(now_ms(), row.status_ms)
+    message = agent_message(text or None, row.context_id, row.task_id)
+    event = Event(fold.sequence + 1, status_event(row.task_id, row.context_id, state, now, message))
+    expected = fold.sequence
+    fold.apply(event)
+    change = Change(
+        row.scope,
+        row.task_id,
+        expected,
+        now,
+        events=(event,),
+        snapshot=Snapshot(
+            state, status_ms(event.payload.status_update.status), fold.head(), fold.artifacts(), event.sequence
+        ),
+        over=True,
+        cancel=b"",
+        notify=event.sequence if runtime.options.push_notifications else 0,
+    )
+    try:
+        await runtime.store.commit(change)
+    except (Conflict, LeaseLost):
+        return False
+    if feed := runtime.feeds.find(row.scope, row.task_id):
+        feed.publish((event,), event.payload.ByteSize())
+        feed.wake()
+    runtime.bus.publish(row.task_id, event.sequence)
+    return True
+
+
+class Upkeep:
+    """The loops beside the turns of a process."""
+
+    def __init__(self, runtime: Runtime, agents: Mapping[str, Agent], rerun: Rerun, hear: Listener) -> None:
+        self._runtime = runtime
+        self._agents = agents
+        self._rerun = rerun
+        self._hear = hear
+        self._loops: list[asyncio.Task[Any]] = []
+        self._watch: Watch | None = None
+        self._listening = False
+
+    async def start(self) -> None:
+        """Settle lost turns, then start the loops."""
+        options = self._runtime.options
+        while await self._recover():
+            pass
+        if not self._listening and not self._runtime.store.exclusive:
+            self._runtime.bus.listen(self._hear)
+            self._listening = True
+        for work, seconds in (
+            (self._renew, options.lease / 3),
+            (self._recover, options.lease),
+            (self._trim, options.trim_interval),
+        ):
+            self._loops.append(self._runtime.spawn(self._repeat(work, seconds), work.__name__))
+        if options.block_warning:
+            self._watch = Watch(options.block_warning)
+
+    async def _repeat(self, work: Callable[[], Any], seconds: float) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                await work()
+            except Exception:
+                log.exception("upkeep: %s failed; it is tried again in %g s", work.__name__, seconds)
+
+    # -- leases
+
+    async def _renew(self) -> None:
+        """Lengthen the leases of all turns. While the store fails it is asked again and again, until the leases are
+        about to run out: then the turns stop, as somebody else may take them over."""
+        lease, turns = self._runtime.options.lease, self._runtime.turns
+        give_up = time.monotonic() + lease / 2  # a third has gone, so the last sixth is left to stop in
+        while True:
+            held = {name: turn for name, turn in turns.items() if turn.token}
+            if not held:
+                return
+            try:
+                renewal = await self._runtime.store.renew(
+                    self._runtime.holder,
+                    now_ms() + int(lease * 1000),
+                    {name: turn.token for name, turn in held.items()},
+                )
+                break
+            except Exception:
+                log.exception("leases could not be renewed")
+                if time.monotonic() >= give_up:
+                    for turn in held.values():
+                        turn.stop(LeaseLost("the lease could not be renewed"))
+                    return
+                await asyncio.sleep(lease / 12)
+        for name in renewal.lost:
+            if turns.get(name) is held[name]:
+                held[name].stop(LeaseLost("another replica has the task"))
+        for name, request in renewal.cancels.items():
+            if (asked := turns.get(name)) is not None:
+                self._runtime.spawn(asked.cancel(v1.CancelTaskRequest.FromString(request)), f"cancel {name}")
+
+    # -- lost turns
+
+    async def _recover(self) -> bool:
+        """Settle turns whose process is gone (BL-08); True if there may be more."""
+        rows = await self._runtime.store.lost(self._runtime.holder, now_ms(), 100)
+        rows = [row for row in rows if row.task_id not in self._runtime.turns]
+        for row in rows:
+            try:
+                await self._settle(row)
+            except StoreError:
+                continue  # another replica was faster
+        return bool(rows)
+
+    async def _settle(self, row: TaskRow) -> None:
+        store, options = self._runtime.store, self._runtime.options
+        agent = self._agents.get(row.scope.agent)
+        fold = await folded(store, row, options.keep_status_messages)
+        if row.cancel is not None:
+            log.warning("task %s: its turn was lost; it is canceled as asked", row.task_id)
+            await close_task(self._runtime, row, fold, v1.TASK_STATE_CANCELED, "")
+        elif agent is not None and agent.rerun_lost_turns and row.attempt < ATTEMPTS:
+            log.warning("task %s: its turn was lost and is run again", row.task_id)
+            message, answering = await self._question(row)
+            self._rerun(row, fold, v1.SendMessageRequest(message=message), answering)
+        else:
+            log.warning("task %s: its turn was lost; the task has failed", row.task_id)
+            await close_task(self._runtime, row, fold, v1.TASK_STATE_FAILED, LOST_TEXT)
+
+    async def _question(self, row: TaskRow) -> tuple[v1.Message, bool]:
+        """The message that started the last turn: the one right after the WORKING that claimed the task, or the one
+        that made it; and whether it answered a question."""
+        found, answering, waiting, after = v1.Message(), False, False, 0
+        while events := await self._runtime.store.events(row.scope, row.task_id, after, PAGE):
+            for event in events:
+                kind = event.payload.WhichOneof("payload")
+                if kind == "task":
+                    found = event.payload.task.history[-1]
+                elif kind == "message" and waiting:
+                    found, answering = event.payload.message, True
+                if kind == "status_update":
+                    waiting = event.payload.status_update.status.state == v1.TASK_STATE_WORKING
+                elif kind == "message":
+                    waiting = False
+            after = events[-1].sequence
+        return found, answering
+
+    # -- retention
+
+    async def _trim(self) -> None:
+        """Delete what retention no longer keeps, a batch at a time (BL-44)."""
+        options = self._runtime.options
+        while True:
+            retention = Retention(
+                now_ms=now_ms(),
+                terminal_ms=int(options.retain * 1000),
+                stuck_ms=int(options.retain_stuck * 1000),
+                count=options.retain_count,
+            )
+            gone = await self._runtime.store.trim(retention)
+            for name in gone:
+                self._runtime.feeds.gone(name)
+            if len(gone) < retention.batch:
+                return
+            await asyncio.sleep(0)
+
+    # -- stopping
+
+    async def drain(self, grace: float) -> None:
+        """Let running turns end within `grace` seconds, then settle what is left."""
+        turns = list(self._runtime.turns.values())
+        if turns and grace > 0:
+            await asyncio.wait([turn.over for turn in turns], timeout=grace)
+        left = [turn for turn in turns if not turn.over.done()]
+        again = [turn for turn in left if turn.agent.rerun_lost_turns and turn.token]
+        await asyncio.gather(*(turn.settle(LOST_TEXT) for turn in left if turn not in again))
+        if again:
+            tokens = {turn.task_id: turn.token for turn in again}
+            for turn in again:
+                turn.stop(LeaseLost("the server stops; the turn will be run again"))
+            await self._runtime.store.renew(self._runtime.holder, now_ms(), tokens)  # the lease ends now
+
+    async def stop(self) -> None:
+        """End the loops and whatever still runs."""
+        if self._watch is not None:
+            self._watch.stop()
+            self._watch = None
+        self._loops.clear()
+        work = [task for task in self._runtime.work if task is not asyncio.current_task()]
+        for task in work:
+            task.cancel()
+        if work:
+            await asyncio.wait(work, timeout=1.0)
+
+
+class Watch:
+    """Warns when a coroutine holds the event loop, and names the agent (BL-17): a thread that looks whether the loop
+    still turns. Made in the loop; costs the loop one timer each `limit / 2` seconds."""
+
+    def __init__(self, limit: float) -> None:
+        self._limit = limit
+        self._loop = asyncio.get_running_loop()
+        self._loop_thread = threading.get_ident()
+        self._beat = time.monotonic()
+        self._stopped = threading.Event()
+        self._tick()
+        threading.Thread(target=self._look, daemon=True, name="a2a-watch").start()
+
+    def _tick(self) -> None:
+        self._beat = time.monotonic()
+        self._timer = self._loop.call_later(self._limit / 2, self._tick)
+
+    def _look(self) -> None:
+        warned = 0.0
+        while not self._stopped.wait(self._limit / 2):
+            beat = self._beat
+            if beat == warned or time.monotonic() - beat <= self._limit * 1.5:
+                continue
+            task = asyncio.current_task(self._loop)
+            if task is None:
+                continue
+            warned, frame = beat, sys._current_frames().get(self._loop_thread)
+            place = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "an unknown place"
+            log.warning(
+                "the event loop is held for more than %g s by %s (at %s); use a plain function, or await more often",
+                self._limit,
+                task.get_name(),
+                place,
+            )
+
+    def stop(self) -> None:
+        """End the watch."""
+        self._stopped.set()
+        self._timer.cancel()
