@@ -97,7 +97,8 @@ class Turn:
         self._size = 0
         self._sent: dict[int, Dedupe] = {}
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
-        self._flusher: asyncio.Task[None] | None = None
+        self._flusher: asyncio.Task[Any] | None = None
+        self._soon = False
         self._canceler: asyncio.Task[None] | None = None
         self._inbox: Inbox | None = None
         self._feed = runtime.feeds.hold(self.scope, self.task_id)
@@ -259,7 +260,7 @@ class Turn:
         try:
             if self._opening is not None and (self._opening.expected or not handler.replies):
                 self._open()
-                self._flush_soon()
+                await self._flush_here()
                 await self._until(self.sequence)
             asyncio.get_running_loop().call_soon(self._announce)
             handle = TaskHandle(self)
@@ -267,7 +268,8 @@ class Turn:
             if result is not None:
                 await handle.add_artifact(result)
             if self._running:
-                await self.end(v1.TASK_STATE_COMPLETED, None, None)
+                self._finish(v1.TASK_STATE_COMPLETED, None, None)
+                await self._flush_here()
         except BaseException as fault:
             await self._conclude(fault)
         finally:
@@ -379,8 +381,21 @@ class Turn:
     # -- commits
 
     def _flush_soon(self) -> None:
+        """Commit what is pending, once the function pauses."""
+        if self._flusher is None and not self._soon:
+            self._soon = True
+            asyncio.get_running_loop().call_soon(self._begin_flush)
+
+    def _begin_flush(self) -> None:
+        self._soon = False
         if self._flusher is None and self._pending:
             self._flusher = self._runtime.spawn(self._flush(), f"commit {self.task_id}")
+
+    async def _flush_here(self) -> None:
+        """Commit what is pending in the current task, which must be the turn's own; a running flush does it else."""
+        if self._flusher is None:
+            self._flusher = asyncio.current_task()
+            await self._flush()
 
     async def _flush(self) -> None:
         try:
