@@ -325,8 +325,8 @@ class GrpcHost:
                 return int(server.add_insecure_port(options.grpc))
             chain, key = Path(options.tls_cert).read_bytes(), Path(options.tls_key).read_bytes()
             return int(server.add_secure_port(options.grpc, grpc.ssl_server_credentials([(key, chain)])))
-        except RuntimeError as fault:
-            raise OSError(f"gRPC cannot listen on {options.grpc}: {fault}") from None
+        except RuntimeError:
+            raise OSError(f"gRPC cannot listen on {options.grpc}: in use, or not an address of this host") from None
 
     async def drain(self) -> None:
         """Say NOT_SERVING to whoever asks for health, for good. Calls are served as before."""

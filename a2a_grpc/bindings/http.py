@@ -155,7 +155,8 @@ class HttpHost:
         self.running.enter()
         try:
             if (probe := self._probes.get(path)) is not None:
-                return web.Response(status=200 if probe() else 503, text="ok\n" if probe() else "not ready\n")
+                good = probe()
+                return web.Response(status=200 if good else 503, text="ok\n" if good else "not ready\n")
             return await self._dispatch(request, path, origin)
         finally:
             self.running.leave()
@@ -210,12 +211,14 @@ class HttpHost:
         """What arrives until the end of the body or past the limit."""
         if request.headers.get("Expect", "").lower() == "100-continue" and not isinstance(request, web.Request):
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        body, loop, patience = bytearray(), asyncio.get_running_loop(), self._options.stall_timeout
+        chunks, size = [], 0
+        loop, patience = asyncio.get_running_loop(), self._options.stall_timeout
         async with asyncio.timeout(patience) as timer:
-            while len(body) <= limit and (chunk := await request.content.readany()):
-                body += chunk
+            while size <= limit and (chunk := await request.content.readany()):
+                chunks.append(chunk)
+                size += len(chunk)
                 timer.reschedule(loop.time() + patience)
-        return bytes(body)
+        return b"".join(chunks)
 
     async def _stream(self, request: web.BaseRequest, answer: HttpStream, path: str) -> web.StreamResponse:
         """Write a stream to its end. Raises ResourceExhaustedError, with nothing written, when too many are open."""
