@@ -139,18 +139,22 @@ class Rest:
 
     def _reading(self, request: HttpRequest) -> _Reading:
         """The form of errors as far as the path alone tells it (VER-09, VER-11)."""
-        headers, old = request.headers, request.path == PREFIX or request.path.startswith(PREFIX + "/")
-        told = headers.get("accept", ""), headers.get("content-type", ""), self._options.rest_media_type
-        return _Reading(V03 if old else V1, reply_type(*told), self._options.error_profile)
+        old = request.path == PREFIX or request.path.startswith(PREFIX + "/")
+        return _Reading(V03 if old else V1, JSON if old else self._media(request), self._options.error_profile)
+
+    def _media(self, request: HttpRequest) -> str:
+        headers = request.headers
+        told = headers.get("accept", ""), headers.get("content-type", "")
+        return reply_type(*told, self._options.rest_media_type)
 
     async def _run(self, request: HttpRequest, tenant: str, reading: _Reading) -> Answer:
         pairs = wire.query_pairs(request)
         asked = wire.asked_version(request, pairs) or (V03 if self._options.strict_version else reading.version)
+        path, old = request.path, reading.version == V03
         version = reading.version = wire.offered(asked, self._options)
-        path = request.path
-        if version == V03:
-            reading.media = JSON
-            if self._prefixless and not (path == PREFIX or path.startswith(PREFIX + "/")):
+        if old != (version == V03):
+            reading.media = JSON if version == V03 else self._media(request)
+            if version == V03 and self._prefixless:
                 path = PREFIX + path
         match = self._routers[version].find(request.verb, path)
         operation = reading.operation = self._rows[version][match.method.name]
