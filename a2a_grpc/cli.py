@@ -23,6 +23,9 @@ from importlib import metadata
 from typing import Any, Final, NamedTuple, NoReturn, cast
 from urllib.parse import urlsplit
 
+# Read by grpc once, when it is imported: its own lines about a taken port would stand before ours.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+
 from a2a_grpc import cards, config, demo, protojson
 from a2a_grpc.agent import Agent
 from a2a_grpc.call import GRPC, JSONRPC, REST, V1, VERSIONS
@@ -107,6 +110,8 @@ def _serve(words: Sequence[str]) -> int:
     target, file = arguments.pop("target"), arguments.pop("config")
     try:
         options = config.read(file, **arguments)
+        if not (options.grpc or options.http):
+            raise UsageError("both grpc and http are switched off: there is nothing to serve on")
         logging.basicConfig(
             level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr
         )

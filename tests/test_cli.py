@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import pytest_asyncio
 
 from a2a_grpc import cli
 
@@ -184,6 +185,7 @@ async def test_a_taken_port_or_store_is_told_in_one_line(here: Path) -> None:
         (["serve", "--store", "floppy:a"], "store must start with"),
         (["serve", "--tls-cert", "cert.pem"], "tls_cert and tls_key go together"),
         (["serve", "--config", "missing.toml"], "missing.toml"),
+        (["serve", "--grpc", "", "--http", ""], "nothing to serve on"),
         (["serve", "--no-such-flag"], "--no-such-flag"),
         (["call", "send"], "URL"),
         (["call", "dance", "http://127.0.0.1:1"], "dance"),
@@ -225,7 +227,7 @@ def test_an_agent_that_is_not_there_is_an_error_with_a_reason(capsys: pytest.Cap
 # -- call
 
 
-@pytest.fixture(scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def demo(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serving]:
     async with serving("--store", "memory:", cwd=tmp_path_factory.mktemp("demo")) as server:
         yield server
