@@ -11,7 +11,12 @@ from a2a_stubs import google, v03, v03_grpc, v1, v1_grpc
 from google.protobuf.message import Message
 
 from a2a_grpc import v03_json
-from a2a_grpc.errors import InvalidAgentResponseError, InvalidParamsError, VersionNotSupportedError
+from a2a_grpc.errors import (
+    ContentTypeNotSupportedError,
+    InvalidAgentResponseError,
+    InvalidParamsError,
+    VersionNotSupportedError,
+)
 from a2a_grpc.protojson import decode, encode
 from a2a_grpc.v03_cards import card_down, card_message, card_up
 from a2a_grpc.v03_json import Json, kind_of, list_of, object_of
@@ -154,7 +159,7 @@ def up_result(operation: str, value: Any) -> Any:
     """
     try:
         return _message_up(value) if isinstance(value, Message) else _result_up(operation, value)
-    except InvalidParamsError as error:
+    except (InvalidParamsError, ContentTypeNotSupportedError) as error:
         raise InvalidAgentResponseError(violations=error.violations) from None
 
 
@@ -199,7 +204,7 @@ def up_event(value: Any, context_id: str = "") -> v1.StreamResponse:
             made: v1.StreamResponse = up(value)
         else:
             made = decode(v1.StreamResponse, _event_up(object_of(value, "result")))
-    except InvalidParamsError as error:
+    except (InvalidParamsError, ContentTypeNotSupportedError) as error:
         raise InvalidAgentResponseError(violations=error.violations) from None
     payload = getattr(made, made.WhichOneof("payload") or "message")
     if made.HasField("status_update") or made.HasField("artifact_update"):
