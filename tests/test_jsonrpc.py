@@ -90,7 +90,7 @@ async def test_a_delete_answers_an_empty_object_and_null_at_the_old_version(serv
 
 
 @pytest.mark.requirement("RPC-07", "BL-22")
-@pytest.mark.parametrize("ident", ["a", "", 0, 1, -5, 2**53, 1.5, None, "\u00e9\n"])
+@pytest.mark.parametrize("ident", ["a", "", 0, 1, -5, 2**53 + 1, 2**64 - 1, 1.5, None, "\u00e9\n"])
 async def test_ids_come_back_as_they_went(service, ident):
     value = await ask(service, rpc("GetTask", {"id": "t1"}, ident=ident))
     assert value["id"] == ident and type(value["id"]) is type(ident)
@@ -115,6 +115,7 @@ async def test_ids_come_back_as_they_went(service, ident):
         (rpc("GetTask", {}, jsonrpc="1.0"), -32600, 1),
         (rpc("GetTask", {}, ident={"a": 1}), -32600, None),
         (rpc("GetTask", {}, ident=True), -32600, None),
+        (rpc("GetTask", {}, ident=10**30), -32600, None),
         ({"jsonrpc": "2.0", "method": "GetTask", "params": {"id": "t1"}}, -32600, None),
         (rpc("", {}), -32600, 1),
         (rpc(5, {}), -32600, 1),

@@ -165,6 +165,8 @@ def _open(body: bytes, envelope: _Envelope) -> tuple[str, Any]:
     ident = value.get("id")
     if isinstance(ident, bool | dict | list):
         wrong.append(("id", "must be a string, a number or null"))
+    elif isinstance(ident, float) and abs(ident) >= 2**63:
+        wrong.append(("id", "is a number too large to be repeated exactly"))
     elif "id" not in value:
         wrong.append(("id", "is missing; notifications are not supported"))
     else:
