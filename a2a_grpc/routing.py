@@ -5,7 +5,7 @@ interceptors the service itself is handed on.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from typing import Any
 
 from a2a_stubs import v1_grpc
@@ -85,7 +85,8 @@ def _routed(routes: Mapping[str, Any], own: frozenset[str], *, streaming: bool) 
         return await choose(request, call)(request, call)
 
     async def stream(request: Message, call: Call) -> AsyncIterator[Any]:
-        async for event in choose(request, call)(request, call):
-            yield event
+        async with aclosing(choose(request, call)(request, call)) as events:
+            async for event in events:
+                yield event
 
     return stream if streaming else unary

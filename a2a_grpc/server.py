@@ -219,7 +219,7 @@ class Server:
 
     def _mount(self, prefix: str, service: Any, name: str, *aliases: str) -> Mount:
         async def card(request: HttpRequest, origin: str) -> HttpReply:
-            return self._card_page(name, prefix).reply(request, origin)
+            return HttpReply(*self._card_page(name, prefix).reply(request, origin))
 
         return Mount(prefix, JsonRpc(service, self.options), Rest(service, self.options), card, aliases)
 

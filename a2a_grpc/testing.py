@@ -1,0 +1,144 @@
+"""For tests of agents: a client and a server in one process, joined in memory or over loopback.
+
+Laws: public, and used by this project's own tests. Nothing here is faked: `connect` runs the same wires, service and
+engine as a server does, only without sockets; `serve` is a whole server on free loopback ports.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from a2a_stubs import v1
+from google.protobuf.message import Message
+
+from a2a_grpc.agent import Agent
+from a2a_grpc.bindings import wire
+from a2a_grpc.bindings.jsonrpc import JsonRpc
+from a2a_grpc.bindings.rest import Rest
+from a2a_grpc.call import GRPC, JSONRPC, REST, V1, Call, extension_uris
+from a2a_grpc.client import Client
+from a2a_grpc.client_wires import HTTP_WIRES, Wire
+from a2a_grpc.config import Options
+from a2a_grpc.methods import METHODS
+from a2a_grpc.server import Server
+
+ORIGIN: Final = "http://memory"
+"""Base URL of the interfaces of `connect`; nothing listens there."""
+
+
+@asynccontextmanager
+async def serve(
+    agents: Agent | Mapping[str, Agent], *, store: str = "memory:", **options: Any
+) -> AsyncIterator[Server]:
+    """A running server on free loopback ports; keywords are options of config.Options. Default store: memory."""
+    given = {"grpc": "127.0.0.1:0", "http": "127.0.0.1:0", "grace": 0.0, **options}
+    async with Server(agents, Options(store=store, **given)) as server:
+        yield server
+
+
+@asynccontextmanager
+async def connect(
+    agents: Agent | Mapping[str, Agent], *, binding: str = JSONRPC, version: str = V1, tenant: str = "", **options: Any
+) -> AsyncIterator[Client]:
+    """A client of the agent, without sockets: JSON-RPC (default) and REST go through their wires as bytes, gRPC hands
+    the messages to the service. Keywords are options of config.Options; default store: memory."""
+    settings = Options(**{"grpc": "", "http": "", "store": "memory:", "grace": 0.0, **options})
+    async with Server(agents, settings) as server:
+        interface = v1.AgentInterface(url=ORIGIN, protocol_binding=binding, protocol_version=version, tenant=tenant)
+        async with Client.over(_wire(server, interface, version), interface) as client:
+            yield client
+
+
+def _wire(server: Server, interface: v1.AgentInterface, version: str) -> Wire:
+    if interface.protocol_binding == GRPC:
+        return ServiceWire(server.service, version)
+    answer = {JSONRPC: JsonRpc, REST: Rest}[interface.protocol_binding](server.service, server.options).answer
+    session: Any = _Session(answer)
+    return HTTP_WIRES[interface.protocol_binding](session, interface, version)
+
+
+class ServiceWire:
+    """A client's way straight to a service object, messages in and out."""
+
+    def __init__(self, service: Any, version: str) -> None:
+        self._service, self._version = service, version
+
+    def _call(self, operation: str, request: Any, headers: Mapping[str, str]) -> Call:
+        metadata = {name.lower(): value for name, value in headers.items()}
+        last = metadata.get("last-event-id", "")
+        return Call(
+            operation=operation,
+            version=self._version,
+            tenant=request.tenant,
+            metadata=metadata,
+            extensions=extension_uris(metadata.get("a2a-extensions", "")),
+            resume=int(last) if last else None,
+        )
+
+    async def unary(self, operation: str, request: Message, headers: Mapping[str, str]) -> Any:
+        """One call, one answer."""
+        return await getattr(self._service, operation)(request, self._call(operation, request, headers))
+
+    async def stream(
+        self, operation: str, request: Message, headers: Mapping[str, str]
+    ) -> AsyncGenerator[tuple[str, v1.StreamResponse], None]:
+        """The events of a call with their numbers."""
+        call = self._call(operation, request, headers)
+        events = getattr(self._service, operation)(request, call)
+        try:
+            async for event in events:
+                yield str(call.position), event
+        finally:
+            await events.aclose()
+
+
+class _Session:
+    """As much of an HTTP session as a client's wire uses, with a server's wire behind it instead of a socket."""
+
+    def __init__(self, answer: Any) -> None:
+        self._answer = answer
+
+    @asynccontextmanager
+    async def request(self, verb: str, url: Any, *, headers: Mapping[str, str], data: bytes) -> AsyncIterator["_Reply"]:
+        place = urlsplit(str(url))
+        lower = {name.lower(): value for name, value in headers.items()}
+        answer = await self._answer(wire.HttpRequest(verb, place.path, place.query, lower, data or b""))
+        try:
+            yield _Reply(answer)
+        finally:
+            if isinstance(answer, wire.HttpStream):
+                await answer.chunks.aclose()  # type: ignore[attr-defined]
+
+
+class _Reply:
+    def __init__(self, answer: wire.Answer) -> None:
+        self._answer = answer
+        self.status = answer.status
+        self.headers = answer.headers
+        self.content_type = answer.headers.get("content-type", "").partition(";")[0]
+        self.content = self
+
+    async def read(self) -> bytes:
+        answer = self._answer
+        if isinstance(answer, wire.HttpReply):
+            return answer.body
+        return b"".join([chunk async for chunk in answer.chunks])
+
+    async def iter_any(self) -> AsyncIterator[bytes]:
+        if isinstance(self._answer, wire.HttpStream):
+            async for chunk in self._answer.chunks:
+                yield chunk
+
+
+def operations() -> tuple[str, ...]:
+    """The names of the eleven operations, for tests that walk through all of them."""
+    return tuple(METHODS[V1])
+
+
+async def until(condition: Any, seconds: float = 30.0) -> None:
+    """Wait until `condition()` is true; raises TimeoutError after `seconds`. For what has no event to wait for."""
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.005)
