@@ -133,8 +133,8 @@ class GrpcBinding:
 
 
 def _cause(stream: Stream | None, fault: BaseException) -> A2AError:
-    """Why a stream failed, for its reader. Raises the cancellation of a call whose reader has left."""
-    if stream is None or stream.error is None or not isinstance(fault, asyncio.CancelledError):
+    """Why a stream failed, for its reader: its end from this side comes first. Raises what cancels the call itself."""
+    if stream is None or stream.error is None:
         return outcome(fault)
     task = asyncio.current_task()
     assert task is not None
