@@ -195,14 +195,22 @@ def document(card: v1.AgentCard, version: str = "") -> dict[str, Any]:
 
 
 class Request(Protocol):
-    """What is read of an HTTP request: verb, headers with keys in lower case, raw query without question mark."""
+    """What is read of an HTTP request."""
 
     @property
-    def verb(self) -> str: ...
+    def verb(self) -> str:
+        """In upper case."""
+        ...
+
     @property
-    def headers(self) -> Mapping[str, str]: ...
+    def headers(self) -> Mapping[str, str]:
+        """Keys in lower case, repeated ones joined with commas."""
+        ...
+
     @property
-    def query(self) -> str: ...
+    def query(self) -> str:
+        """Still percent-encoded, without the question mark."""
+        ...
 
 
 class CardReply(NamedTuple):

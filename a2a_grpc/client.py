@@ -105,6 +105,13 @@ class Client:
         """A client that is ready to call; takes what `Client` takes. Close it when done."""
         return await cls(url, **settings).__aenter__()
 
+    @classmethod
+    def over(cls, carrier: Wire, interface: v1.AgentInterface, **settings: Any) -> Self:
+        """A client over a wire of your own, to an interface that you know: ready at once, without a card."""
+        client = cls(interface.url, **settings)
+        client._wire, client.interface = carrier, interface
+        return client
+
     async def __aenter__(self) -> Self:
         if self._wire is None:
             try:

@@ -49,11 +49,14 @@ _DETAILS: Final = {kind.DESCRIPTOR.full_name: kind for kind in (google.ErrorInfo
 class Wire(Protocol):
     """A way to one interface. Both methods raise ConnectionError while nothing has been sent, A2AError later on."""
 
-    async def unary(self, operation: str, request: Message, headers: Mapping[str, str]) -> Any: ...
+    async def unary(self, operation: str, request: Message, headers: Mapping[str, str]) -> Any:
+        """One call, one answer; headers: keys in lower case."""
 
     def stream(
         self, operation: str, request: Message, headers: Mapping[str, str]
-    ) -> AsyncGenerator[tuple[str, v1.StreamResponse], None]: ...
+    ) -> AsyncGenerator[tuple[str, v1.StreamResponse], None]:
+        """The events of a call, each with its id, "" where the wire has none."""
+        ...
 
 
 class HttpWire:
@@ -116,6 +119,8 @@ class Asked(NamedTuple):
 
 
 class JsonRpcWire(HttpWire):
+    """JSON-RPC, in version 1.0 or 0.3 (RPC-01, RPC-13)."""
+
     _ids = itertools.count(1)
 
     def _ask(self, operation: str, request: Message) -> Asked:
@@ -131,6 +136,8 @@ class JsonRpcWire(HttpWire):
 
 
 class RestWire(HttpWire):
+    """HTTP+JSON, in version 1.0 (REST-01, REST-19)."""
+
     _verb = ""
 
     async def stream(

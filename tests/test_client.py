@@ -3,7 +3,7 @@
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -145,6 +145,39 @@ async def test_a_silent_agent_is_given_up_after_the_time_asked_for(server: Serve
         async with Client(server.http_url, binding=binding, timeout=0.3) as client:
             with pytest.raises(TimeoutError):
                 await client.send(asking("hold"))
+
+
+class Recorder:
+    """A wire that answers by itself and keeps what it was given."""
+
+    def __init__(self) -> None:
+        self.given: list[tuple[str, Any, dict[str, str]]] = []
+
+    async def unary(self, operation: str, request: Any, headers: Any) -> Any:
+        self.given.append((operation, request, dict(headers)))
+        return v1.Task(id="t")
+
+    async def stream(self, operation: str, request: Any, headers: Any) -> AsyncGenerator[Any, None]:
+        self.given.append((operation, request, dict(headers)))
+        yield "7", v1.StreamResponse(task=v1.Task(id="t"))
+
+
+@pytest.mark.requirement("TENANT-01", "VER-01")
+async def test_a_wire_of_ones_own_gets_what_any_other_gets() -> None:
+    carrier, interface = Recorder(), v1.AgentInterface(url="x:", protocol_version="1.0", tenant="blue")
+    async with Client.over(carrier, interface, extensions=["urn:a"]) as client:
+        request = v1.GetTaskRequest(id="t")
+        assert (await client.call("GetTask", request)).id == "t"
+        events = client.subscribe("t", last_event_id="3")
+        assert [event.task.id async for event in events] == ["t"] and events.last_event_id == "7"
+    assert not request.tenant, "the caller's own message stays as it was"
+    headers = {"a2a-version": "1.0", "a2a-extensions": "urn:a"}
+    assert carrier.given == [
+        ("GetTask", v1.GetTaskRequest(id="t", tenant="blue"), headers),
+        ("SubscribeToTask", v1.SubscribeToTaskRequest(id="t", tenant="blue"), headers | {"last-event-id": "3"}),
+    ]
+    with pytest.raises(RuntimeError, match="not connected"):
+        await client.get("t")
 
 
 # -- peers that are not ours
