@@ -270,8 +270,13 @@ def _checker(descriptor: Descriptor) -> _Check | None:
     ]
 
     def check(message: Any) -> _Found | None:
-        wrong: _Found = [(json, _IS_REQUIRED) for name, json in values if not getattr(message, name)]
-        wrong += [("", text) for name, text in contents if not message.WhichOneof(name)]
+        wrong: _Found = []
+        for name, json in values:
+            if not getattr(message, name):
+                wrong.append((json, _IS_REQUIRED))
+        for name, text in contents:
+            if not message.WhichOneof(name):
+                wrong.append(("", text))
         for name, json, needed, below in messages:
             if not message.HasField(name):
                 wrong += [(json, _IS_REQUIRED)] if needed else []

@@ -152,8 +152,9 @@ def _list(values: Any) -> list[Any]:
 
 def _scalars_putter(name: str, read: Callable[[Any], Any]) -> Fill:
     def put(message: Any, values: Any) -> Wrong:
+        values = _list(values)
         try:
-            getattr(message, name).extend([read(value) for value in _list(values)])
+            getattr(message, name).extend([read(value) for value in values])
         except ValueError as error:
             # The slow way again, to tell which ones.
             add = getattr(message, name).append

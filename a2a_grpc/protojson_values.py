@@ -285,7 +285,7 @@ def _fill_struct(target: Any, value: Any, budget: int = _BUDGET) -> None:
     except UnfitError as unfit:
         raise unfit.under(str(key)) from None
     except UnicodeEncodeError:
-        raise UnfitError("holds an unpaired surrogate").under(ascii(key)) from None
+        raise UnfitError("holds an unpaired surrogate").under(ascii(key)[1:-1]) from None
     except TypeError:
         raise UnfitError("has a member name that is not a string") from None
 
