@@ -100,7 +100,7 @@ def up_rest(operation: str, variables: Mapping[str, str], pairs: Iterable[tuple[
         request = decode(cls, value)
         return Up(up(request), extras_of(request), dialect)
     made = up(decode(cls, value))
-    if not body:
+    if not body or "id" not in made.DESCRIPTOR.fields_by_name:
         return Up(made, {}, P03)
     _agree(value.get("name"), body.get("name"), "name")
     _agree(made.id, body.get("id"), "id")

@@ -296,9 +296,9 @@ def kind_of(value: Json) -> str:
     kind = value.get("kind")
     if kind is None:
         kind = next((kind for member, kind in _TELLING if member in value), None)
-    if kind not in PAYLOADS_UP:
+    if not isinstance(kind, str) or kind not in PAYLOADS_UP:
         raise wrong("kind", f"must be one of {', '.join(PAYLOADS_UP)}")
-    return str(kind)
+    return kind
 
 
 _TELLING: Final = (

@@ -170,8 +170,8 @@ def test_a_hybrid_card_is_right_for_readers_of_both_versions() -> None:
         "k": {
             "type": "apiKey",
             "in": "query",
-            "name": "key",
-            "apiKeySecurityScheme": {"location": "query", "name": "key"},
+            "name": "n",
+            "apiKeySecurityScheme": {"location": "query", "name": "n"},
         },
         "m": {"type": "mutualTLS", "mtlsSecurityScheme": {}},
     }
