@@ -18,7 +18,7 @@ from yarl import URL
 
 from a2a_grpc import errors, protojson, v03
 from a2a_grpc.bindings import jsonrpc, rest, sse, wire
-from a2a_grpc.call import GRPC, JSONRPC, REST, V03, V1
+from a2a_grpc.call import GRPC, JSONRPC, REST, V03, V1, VERSIONS
 from a2a_grpc.errors import (
     A2AError,
     Code,
@@ -136,7 +136,7 @@ class JsonRpcWire(HttpWire):
 
 
 class RestWire(HttpWire):
-    """HTTP+JSON, in version 1.0 (REST-01, REST-19)."""
+    """HTTP+JSON, in version 1.0 or 0.3 (REST-01, REST-19, V03-20)."""
 
     _verb = ""
 
@@ -151,24 +151,24 @@ class RestWire(HttpWire):
                         yield found
                 return
             except (MethodNotFoundError, MethodNotAllowedError, NotFoundError):
-                if self._verb or rest.request(operation, request, "GET")[0] != "GET":
+                if self._verb or rest.request(operation, request, "GET", self._version)[0] != "GET":
                     raise
                 self._verb = "GET"
 
     def _ask(self, operation: str, request: Message) -> Asked:
-        verb, path, headers, body = rest.request(operation, request, self._verb)
+        verb, path, headers, body = rest.request(operation, request, self._verb, self._version)
         return Asked(verb, self._url.rstrip("/") + path, headers, body)
 
     def _answer(self, operation: str, asked: Asked, reply: aiohttp.ClientResponse, body: bytes) -> Any:
-        return rest.result(operation, reply.status, _lower(reply.headers), body)
+        return rest.result(operation, reply.status, _lower(reply.headers), body, self._version)
 
     def _event(self, operation: str, asked: Asked, data: bytes) -> Any:
-        return rest.event(operation, data)
+        return rest.event(operation, data, self._version)
 
 
 HTTP_WIRES: Final = {JSONRPC: JsonRpcWire, REST: RestWire}
 
-CALLABLE: Final = frozenset({(JSONRPC, V1), (REST, V1), (GRPC, V1), (JSONRPC, V03), (GRPC, V03)})
+CALLABLE: Final = frozenset((binding, version) for binding in (JSONRPC, REST, GRPC) for version in VERSIONS)
 """The bindings and versions that the client can call."""
 
 
