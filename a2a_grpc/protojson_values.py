@@ -363,12 +363,17 @@ def _read_list(values: Any) -> list[Any]:
     return found
 
 
+def _no_form(*_: Any) -> None:
+    raise UnfitError("is of a type that has no JSON form here")
+
+
 FILL_MESSAGE: Final[Mapping[str, Callable[[Any, Any], None]]] = {
     "google.protobuf.Struct": _fill_struct,
     "google.protobuf.Value": _fill_value,
     "google.protobuf.ListValue": _fill_list,
     "google.protobuf.Timestamp": fill_timestamp,
     "google.protobuf.Duration": _fill_duration,
+    "google.protobuf.Any": _no_form,
 }
 """How the messages that have a JSON form of their own are filled from it."""
 
@@ -378,6 +383,7 @@ WRITE_MESSAGE: Final[Mapping[str, Callable[[Any], Any]]] = {
     "google.protobuf.ListValue": _read_list,
     "google.protobuf.Timestamp": timestamp_text,
     "google.protobuf.Duration": _duration_text,
+    "google.protobuf.Any": _no_form,
 }
 """The JSON form of such a message: whole numbers up to 2^53 as ints (BL-25); UnfitError for what JSON has not."""
 

@@ -310,6 +310,9 @@ def test_google_types_have_their_own_forms() -> None:
         assert list(refused(google.RetryInfo, {"retryDelay": wrong})) == ["retryDelay"]
     assert encode(decode(google.Struct, {"a": [1]})) == {"a": [1]}
     assert refused(google.Struct, {"a": objects(MAX_DEPTH)}, "x").popitem()[0].startswith("x.a.a")
+    assert list(refused(google.Status, {"details": [{"@type": "x"}]})) == ["details[0]"]
+    with pytest.raises(InvalidAgentResponseError, match=r"details\[0\]"):
+        encode(google.Status(details=[google.Any(type_url="x")]))
     assert encode(google.QuotaFailure.Violation(quota_value=2**60))["quotaValue"] == str(2**60)
 
 
