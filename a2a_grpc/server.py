@@ -221,7 +221,14 @@ class Server:
         async def card(request: HttpRequest, origin: str) -> HttpReply:
             return HttpReply(*self._card_page(name, prefix).reply(request, origin))
 
-        return Mount(prefix, JsonRpc(service, self.options), Rest(service, self.options), card, aliases)
+        room = self.streams.check_room
+        return Mount(
+            prefix,
+            JsonRpc(service, self.options, room),
+            Rest(service, self.options, room=room),
+            card,
+            aliases,
+        )
 
     def _card_page(self, name: str, prefix: str) -> cards.CardPage:
         page = self._public.get(prefix)

@@ -109,7 +109,7 @@ class _Session:
             yield _Reply(answer)
         finally:
             if isinstance(answer, wire.HttpStream):
-                await answer.chunks.aclose()  # type: ignore[attr-defined]
+                await answer.chunks.aclose()
 
 
 class _Reply:
@@ -140,5 +140,5 @@ def operations() -> tuple[str, ...]:
 async def until(condition: Any, seconds: float = 30.0) -> None:
     """Wait until `condition()` is true; raises TimeoutError after `seconds`. For what has no event to wait for."""
     async with asyncio.timeout(seconds):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - what it waits for has no event
             await asyncio.sleep(0.005)

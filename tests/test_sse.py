@@ -62,16 +62,20 @@ async def test_silence_is_filled_with_comment_lines_between_events_only():
     assert rest[-1] == b"data: 2\n\n" and set(rest[:-1]) <= {b":\n"}
 
 
-@pytest.mark.requirement("SSE-04")
-async def test_no_heartbeat_before_the_first_event():
+@pytest.mark.requirement("SSE-04", "BL-36", "BL-21")
+async def test_a_stream_silent_from_the_start_is_opened_by_a_heartbeat_and_tells_later_errors_in_band():
+    going = asyncio.Event()
+
     async def events():
-        await asyncio.sleep(0.05)
-        yield b"1"
+        await going.wait()
+        raise ValueError
+        yield b""
 
     found = stream(events(), heartbeat=0.001)
     await found.started()
-    assert await anext(found) == b"data: 1\n\n"
-    await found.aclose()
+    assert await anext(found) == b":\n"
+    going.set()
+    assert b"ValueError" in (await collect(found))[-1]
 
 
 @pytest.mark.requirement("BL-20", "RPC-14", "REST-20")

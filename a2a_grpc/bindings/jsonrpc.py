@@ -9,7 +9,7 @@ early is answered by a plain error (BL-20), at v0.3 by a stream of that one erro
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -94,11 +94,12 @@ class _V03Form:
 
 
 class JsonRpc:
-    """The server's end. servicer: any object with the eleven v1.0 methods `(request, call)`; options: the server's."""
+    """The server's end. servicer: any object with the eleven v1.0 methods `(request, call)`; options: the server's;
+    room: raises ResourceExhaustedError when no more streams may be opened, default: there is always room."""
 
-    def __init__(self, servicer: object, options: Options) -> None:
+    def __init__(self, servicer: object, options: Options, room: Callable[[], None] = lambda: None) -> None:
         self._options = options
-        rows = {name: Operation(servicer, method) for name, method in METHODS[V1].items()}
+        rows = {name: Operation(servicer, method, room) for name, method in METHODS[V1].items()}
         self._rows = {name: (V1, row) for name, row in rows.items()}
         self._rows |= {name: (V03, rows[operation]) for name, operation in v03_names.BY_JSONRPC.items()}
 

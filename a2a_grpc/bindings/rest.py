@@ -9,7 +9,7 @@ of that one error, which old clients need.
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Final
@@ -110,12 +110,19 @@ class Rest:
 
     servicer: any object with the eleven v1.0 methods `(request, call)`; options: the server's.
     prefixless: whether a request that asks for v0.3 may leave out `/v1`; default True.
+    room: raises ResourceExhaustedError when no more streams may be opened; default: there is always room.
     """
 
-    def __init__(self, servicer: object, options: Options, prefixless: bool = True) -> None:
+    def __init__(
+        self,
+        servicer: object,
+        options: Options,
+        prefixless: bool = True,
+        room: Callable[[], None] = lambda: None,
+    ) -> None:
         self._options = options
         self._prefixless = prefixless
-        rows = {name: Operation(servicer, method) for name, method in METHODS[V1].items()}
+        rows = {name: Operation(servicer, method, room) for name, method in METHODS[V1].items()}
         self._rows = {
             V1: rows,
             V03: {name: rows[operation] for name, operation in v03_names.BY_METHOD.items()},

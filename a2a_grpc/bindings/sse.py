@@ -49,7 +49,8 @@ class EventStream:
     events: the servicer's generator; it is closed when the stream ends, whoever ends it (BL-35).
     frames: the bytes of one event, maybe none. finish: the bytes to say at the regular end, maybe none.
     fault: the bytes that tell of an exception in-band, as the last thing on the stream (BL-21, STREAM-11).
-    heartbeat: seconds of silence after which `HEARTBEAT` is sent, 0 for never; not before the first event.
+    heartbeat: seconds of silence after which `HEARTBEAT` is sent, 0 for never. A stream that is silent for so long from
+    the start is opened by it: proxies must not cut it, and a later error is then told in-band.
     Call `started` first; then iterate; then `aclose`, always. Events that wait together come as one chunk.
     """
 
@@ -74,10 +75,12 @@ class EventStream:
         self._task = self._loop.create_task(self._pump(events, frames, finish, fault))
 
     async def started(self) -> None:
-        """Wait until the first event or the end is known. Raises what the generator raised before its first event."""
+        """Wait until the first event or the end is known, at most until a heartbeat is due. Raises what the generator
+        raised before its first event."""
         try:
             while not (self._begun or self._over):
-                await self._arrival(0)
+                if await self._arrival(self._heartbeat):
+                    self._put(HEARTBEAT)
             if self._early is not None:
                 raise self._early
         except BaseException:

@@ -84,8 +84,7 @@ class Streams:
         gone: tells whether the reader has left; None (default) when the host hears of it otherwise.
         Raises ResourceExhaustedError, naming the limit, when it is reached.
         """
-        if len(self._open) >= self._limit:
-            raise ResourceExhaustedError(f"The limit of {self._limit} open streams is reached", retry_after=1)
+        self.check_room()
         task = asyncio.current_task()
         assert task is not None
         stream = Stream(task, label, stall_timeout, gone)
@@ -97,6 +96,11 @@ class Streams:
             yield stream
         finally:
             self._open.discard(stream)
+
+    def check_room(self) -> None:
+        """Raise ResourceExhaustedError, naming the limit, when no more streams may be opened."""
+        if len(self._open) >= self._limit:
+            raise ResourceExhaustedError(f"The limit of {self._limit} open streams is reached", retry_after=1)
 
     def end(self, error: A2AError) -> None:
         """End every open stream with `error`."""

@@ -12,7 +12,7 @@ import logging
 import math
 import re
 import uuid
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 from urllib.parse import parse_qsl
@@ -180,12 +180,14 @@ class Operation:
     """One operation of a servicer, ready to run: its v1.0 name, how its request is read and its answer printed.
 
     servicer: any object with the eleven v1.0 methods `(request, call)`; streaming ones are async generators.
+    room: called before a stream is started; raises ResourceExhaustedError when there is none. Default: always room.
     """
 
-    __slots__ = ("_always", "_encode", "decode", "handler", "name", "streaming")
+    __slots__ = ("_always", "_encode", "decode", "handler", "name", "room", "streaming")
 
-    def __init__(self, servicer: object, method: Method) -> None:
+    def __init__(self, servicer: object, method: Method, room: Callable[[], None] = lambda: None) -> None:
         self.name = method.name
+        self.room = room
         self.streaming = method.streaming
         self.handler = getattr(servicer, method.name)
         self.decode = decoder(method.request)
@@ -224,6 +226,8 @@ async def perform(
     if not operation.streaming:
         body = form.result(await operation.handler(message, call))
         return HttpReply(200, {"content-type": media, **activated(call)}, body)
+
+    operation.room()
 
     def frames(event: Message) -> bytes:
         documents = form.events(event)
