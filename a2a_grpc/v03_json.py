@@ -200,7 +200,7 @@ def _unmark(part: Json, metadata: Json) -> None:
         part["data"] = part["data"]["value"]
         del metadata[COMPAT]
     markers = metadata.get(MARKER)
-    if isinstance(markers, dict):
+    if isinstance(markers, dict) and markers:
         del metadata[MARKER]
         part |= {name: markers[name] for name in ("mediaType", "filename") if isinstance(markers.get(name), str)}
     if metadata:

@@ -220,7 +220,7 @@ def _part_up(given: v03.Part, made: v1.Part, how: How) -> None:
         made.text = given.text
     elif kind == "data":
         content = given.data.data
-        if _marked(made.metadata) and content.fields.keys() == {"value"}:
+        if _holds(made.metadata, COMPAT, "bool_value") and content.fields.keys() == {"value"}:
             made.data.CopyFrom(content.fields["value"])
             _unmark(made, COMPAT)
         else:
@@ -230,14 +230,15 @@ def _part_up(given: v03.Part, made: v1.Part, how: How) -> None:
         return
     else:
         raise wrong("", "must hold exactly one of text, file, data")
-    if MARKER in made.metadata.fields:
-        for name, attribute in (("mediaType", "media_type"), ("filename", "filename")):
-            setattr(made, attribute, made.metadata.fields[MARKER].struct_value.fields[name].string_value)
+    if _holds(made.metadata, MARKER, "struct_value"):
+        marked = made.metadata.fields[MARKER].struct_value.fields
+        made.media_type, made.filename = marked["mediaType"].string_value, marked["filename"].string_value
         _unmark(made, MARKER)
 
 
-def _marked(metadata: google.Struct) -> bool:
-    return COMPAT in metadata.fields and metadata.fields[COMPAT].bool_value
+def _holds(metadata: google.Struct, key: str, kind: str) -> bool:
+    """Whether a key is there with a value of that kind and not empty; a lookup alone would put it there."""
+    return key in metadata.fields and bool(getattr(metadata.fields[key], kind))
 
 
 def _unmark(made: Any, key: str) -> None:
@@ -300,10 +301,12 @@ def _part_down(given: v1.Part, made: v03.Part, how: How) -> None:
 def _message_up(given: v03.Message, made: v1.Message, how: How) -> None:
     """The plain copy, and the references out of the metadata (L-27)."""
     plain_copier(v03.Message)(given, made, how)
-    if MARKER in made.metadata.fields:
-        marked = made.metadata.fields[MARKER].struct_value.fields["referenceTaskIds"].list_value
-        made.reference_task_ids.extend(value.string_value for value in marked.values)
-        _unmark(made, MARKER)
+    if _holds(made.metadata, MARKER, "struct_value"):
+        marked = made.metadata.fields[MARKER].struct_value
+        if _holds(marked, "referenceTaskIds", "list_value"):
+            listed = marked.fields["referenceTaskIds"].list_value.values
+            made.reference_task_ids.extend(value.string_value for value in listed if value.string_value)
+            _unmark(made, MARKER)
 
 
 def _message_down(given: v1.Message, made: v03.Message, how: How) -> None:
