@@ -4,13 +4,11 @@ Laws: checks of content that need the agent's card or the options, but no task: 
 Each failure names the field (ERR-06). Required fields are not here (methods.py), nor is anything about a task's state.
 """
 
-import math
-from collections.abc import Iterator
 from typing import Final
 from urllib.parse import urlsplit
 
 import orjson
-from a2a_stubs import google, v1
+from a2a_stubs import v1
 
 from a2a_grpc.agent import Agent
 from a2a_grpc.call import GRPC, Call
@@ -19,8 +17,8 @@ from a2a_grpc.errors import (
     ContentTypeNotSupportedError,
     InvalidParamsError,
     PushNotificationNotSupportedError,
-    Violation,
 )
+from a2a_grpc.protojson import unfit
 from a2a_grpc.tasks.store import PushConfig
 
 PUSH_EXTRAS: Final = "push.extras"
@@ -51,8 +49,9 @@ class Rules:
                 raise ContentTypeNotSupportedError(text, violations=[(f"{path}.mediaType", text)])
             if part.WhichOneof("content") == "url" and not part.url:
                 raise InvalidParamsError(violations=[(f"{path}.url", "must not be empty")])
-        if call.binding == GRPC:
-            _check_numbers(request)
+        # JSON has no NaN, no infinity and bounded nesting; the JSON bindings refuse them when they read (BL-26).
+        if call.binding == GRPC and (violations := unfit(request)):
+            raise InvalidParamsError(violations=violations)
         check_history(request.configuration, "configuration.")
         self._check_push(request)
 
@@ -114,34 +113,3 @@ def shown_push_config(stored: PushConfig, call: Call, *, redact: bool) -> v1.Tas
         extras[stored.task_id, stored.config_id] = orjson.loads(stored.extra)
     shown.tenant = call.tenant
     return shown
-
-
-def _check_numbers(request: v1.SendMessageRequest) -> None:
-    """JSON has no NaN and no infinity, so a message that holds one could never be shown (BL-26). The JSON bindings
-    refuse them when they read; here is the check for messages that came as protobuf."""
-    wrong: list[Violation] = []
-    message = request.message
-    for position, part in enumerate(message.parts):
-        if part.WhichOneof("content") == "data":
-            wrong += _not_finite(part.data, f"message.parts[{position}].data")
-        wrong += _not_finite_members(part.metadata, f"message.parts[{position}].metadata")
-    wrong += _not_finite_members(message.metadata, "message.metadata")
-    wrong += _not_finite_members(request.metadata, "metadata")
-    if wrong:
-        raise InvalidParamsError(violations=wrong[:20])
-
-
-def _not_finite_members(struct: google.Struct, path: str) -> Iterator[Violation]:
-    for name, value in struct.fields.items():
-        yield from _not_finite(value, f"{path}.{name}")
-
-
-def _not_finite(value: google.Value, path: str) -> Iterator[Violation]:
-    kind = value.WhichOneof("kind")
-    if kind == "number_value" and not math.isfinite(value.number_value):
-        yield Violation(path, "must be a finite number")
-    elif kind == "struct_value":
-        yield from _not_finite_members(value.struct_value, path)
-    elif kind == "list_value":
-        for position, entry in enumerate(value.list_value.values):
-            yield from _not_finite(entry, f"{path}[{position}]")
