@@ -11,7 +11,7 @@ import orjson
 from a2a_stubs import v1
 
 from a2a_grpc.agent import Agent
-from a2a_grpc.call import GRPC, Call
+from a2a_grpc.call import GRPC, PUSH_EXTRAS, Call
 from a2a_grpc.config import Options
 from a2a_grpc.errors import (
     ContentTypeNotSupportedError,
@@ -20,10 +20,6 @@ from a2a_grpc.errors import (
 )
 from a2a_grpc.protojson import unfit
 from a2a_grpc.tasks.store import PushConfig
-
-PUSH_EXTRAS: Final = "push.extras"
-"""Key of `call.attributes` under which an answer's extra facts on push configs travel to the binding, as a mapping
-(task id, config id) -> what the binding gave under the same key of `call.request_metadata` when it was made (L-04)."""
 
 WEBHOOK_SCHEMES: Final = ("https", "http")
 

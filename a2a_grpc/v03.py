@@ -15,11 +15,12 @@ from typing import Any, Final, NamedTuple
 from a2a_stubs import google, v03, v03_grpc, v1
 from google.protobuf.message import Message
 
+from a2a_grpc.call import PUSH_EXTRAS
 from a2a_grpc.protojson import decode, decode_query, encode
 from a2a_grpc.v03_errors import BY_NAME, as_v03, down_error, grpc_text, rest_error
 from a2a_grpc.v03_json import Json, object_of, wrong
 from a2a_grpc.v03_names import BY_METHOD
-from a2a_grpc.v03_params import PUSH_ALWAYS, PUSH_EXTRAS, down_params, down_request, extras_of, up_params
+from a2a_grpc.v03_params import PUSH_ALWAYS, down_params, down_request, extras_of, up_params
 from a2a_grpc.v03_proto import How, down, up
 from a2a_grpc.v03_results import (
     J03,
@@ -37,7 +38,6 @@ __all__ = [
     "BY_NAME",
     "J03",
     "P03",
-    "PUSH_EXTRAS",
     "Schemes",
     "StreamDown",
     "Up",

@@ -10,13 +10,11 @@ from typing import Any, Final
 from a2a_stubs import v03, v1, v1_grpc
 from google.protobuf.message import Message
 
+from a2a_grpc.call import PUSH_EXTRAS
 from a2a_grpc.errors import InvalidParamsError
 from a2a_grpc.protojson import decode, encode
 from a2a_grpc.v03_json import Json, message_down, message_up, object_of, old_path, wrong
 from a2a_grpc.v03_proto import HOW, How, create_down, down, push_up, schemes_of
-
-PUSH_EXTRAS: Final = "push.extras"
-"""Request metadata key of a push config's scheme list; never taken from the caller's own metadata."""
 
 REQUESTS: Final[Mapping[str, type[Message]]] = {row.name: row.input for row in v1_grpc.METHODS}
 """The v1.0 request type of an operation."""

@@ -9,6 +9,7 @@ from a2a_stubs import v03, v1
 
 from a2a_grpc import errors, v03_names
 from a2a_grpc import v03 as old
+from a2a_grpc.call import PUSH_EXTRAS
 from a2a_grpc.protojson import MAX_DEPTH, decode, encode
 
 SEND, SET, GET = "SendMessage", "CreateTaskPushNotificationConfig", "GetTask"
@@ -234,7 +235,7 @@ def test_old_timestamps_are_read_as_utc(given: str, read: str) -> None:
 
 @pytest.mark.requirement("L-14", "V03-08")
 def test_metadata_without_a_place_in_v10_is_handed_on() -> None:
-    spoofed = {"k": 1, old.PUSH_EXTRAS: ["x"]}
+    spoofed = {"k": 1, PUSH_EXTRAS: ["x"]}
     for operation in (GET, "SubscribeToTask", PUSH_GET, "ListTaskPushNotificationConfigs"):
         assert old.up_params(operation, {"id": "t", "metadata": spoofed})[1] == {"k": 1}
     assert old.up_params("CancelTask", {"id": "t", "metadata": {"k": 1}})[1] == {}
@@ -271,7 +272,7 @@ def hook(schemes: list[str], credentials: str = "") -> dict[str, Any]:
     [(["Digest", "bearer"], "bearer"), (["BASIC", "Bearer"], "BASIC"), (["Digest", "Own"], "Digest"), (["Own"], "Own")],
 )
 def test_one_scheme_is_kept_and_the_list_is_given_back(schemes: list[str], kept: str) -> None:
-    extras = {old.PUSH_EXTRAS: schemes} if len(schemes) > 1 else {}
+    extras = {PUSH_EXTRAS: schemes} if len(schemes) > 1 else {}
     request, extra = old.up_params(SET, {"taskId": "t", "pushNotificationConfig": hook(schemes, "c")})
     assert (request.authentication.scheme, request.authentication.credentials, extra) == (kept, "c", extras)
     known = {("t", "p"): schemes} if extras else None
@@ -380,9 +381,3 @@ def test_file_bytes_are_read_raw_or_as_base64_text() -> None:
 def test_an_answer_that_is_none_is_an_invalid_agent_response(operation: str, value: Any) -> None:
     with pytest.raises(errors.InvalidAgentResponseError):
         old.up_result(operation, value)
-
-
-def test_the_key_of_scheme_lists_is_the_one_that_stores_them() -> None:
-    from a2a_grpc import content
-
-    assert content.PUSH_EXTRAS == old.PUSH_EXTRAS

@@ -8,6 +8,7 @@ from a2a_stubs import google, v1
 
 from a2a_grpc import errors
 from a2a_grpc import v03 as old
+from a2a_grpc.call import PUSH_EXTRAS
 from a2a_grpc.protojson import decode
 
 SEND, SET, HOOK = "SendMessage", "CreateTaskPushNotificationConfig", "https://x.example/h"
@@ -67,7 +68,7 @@ def test_a_body_that_names_another_task_is_refused() -> None:
         assert fields(lambda body=body: old.up_rest("CancelTask", {"name": "tasks/t"}, [], body)) == [field]
     up = old.up_rest("CancelTask", {"name": "tasks/t"}, [], {"metadata": {"k": "v"}})
     assert up.request.metadata["k"] == "v"
-    up = old.up_rest("SubscribeToTask", {"name": "tasks/t"}, [], {"metadata": {"k": "v", old.PUSH_EXTRAS: 1}})
+    up = old.up_rest("SubscribeToTask", {"name": "tasks/t"}, [], {"metadata": {"k": "v", PUSH_EXTRAS: 1}})
     assert up == (v1.SubscribeToTaskRequest(id="t"), {"k": "v"}, old.P03)
     assert fields(lambda: old.up_rest("CancelTask", {"name": "tasks/t"}, [], [])) == ["body"]
 

@@ -32,7 +32,7 @@ from a2a_grpc.bindings.wire import (
     offered,
     outcome,
 )
-from a2a_grpc.call import GRPC, V03, V1, Call
+from a2a_grpc.call import GRPC, PUSH_EXTRAS, V03, V1, Call
 from a2a_grpc.config import Options
 from a2a_grpc.errors import DOMAIN, A2AError, UnauthenticatedError, UnavailableError, VersionNotSupportedError
 
@@ -186,7 +186,7 @@ class _Door:
 
     def answer(self, message: Any, call: Call) -> Any:
         """The v0.3 message of an answer."""
-        schemes = call.attributes.get(v03.PUSH_EXTRAS)
+        schemes = call.attributes.get(PUSH_EXTRAS)
         return v03.down_message(self.operation, message, self._base64(call), schemes)
 
     def _base64(self, call: Call) -> bool:

@@ -19,7 +19,7 @@ from google.protobuf.message import Message
 from a2a_grpc import v03, v03_names
 from a2a_grpc.bindings import sse, wire
 from a2a_grpc.bindings.wire import JSON, Answer, HttpReply, HttpRequest, HttpStream, Operation
-from a2a_grpc.call import JSONRPC, V03, V1, Call
+from a2a_grpc.call import JSONRPC, PUSH_EXTRAS, V03, V1, Call
 from a2a_grpc.config import Options
 from a2a_grpc.errors import (
     A2AError,
@@ -83,7 +83,7 @@ class _V03Form:
         self.error = envelope.error
 
     def result(self, message: Message) -> bytes:
-        schemes = self._call.attributes.get(v03.PUSH_EXTRAS)
+        schemes = self._call.attributes.get(PUSH_EXTRAS)
         return self._wrap("result", v03.down_result(self._call.operation, message, schemes))
 
     def events(self, event: Any) -> Sequence[bytes]:

@@ -21,7 +21,7 @@ from google.protobuf.message import Message
 from a2a_grpc import v03, v03_names
 from a2a_grpc.bindings import sse, wire
 from a2a_grpc.bindings.wire import A2A_JSON, JSON, Answer, HttpReply, HttpRequest, HttpStream, Operation
-from a2a_grpc.call import REST, V03, V1, Call
+from a2a_grpc.call import PUSH_EXTRAS, REST, V03, V1, Call
 from a2a_grpc.config import Options
 from a2a_grpc.errors import (
     A2AError,
@@ -94,7 +94,7 @@ class _V03Form:
         self.error = reading.error
 
     def result(self, message: Message) -> bytes:
-        schemes = self._call.attributes.get(v03.PUSH_EXTRAS)
+        schemes = self._call.attributes.get(PUSH_EXTRAS)
         call, dialect = self._call, self._dialect
         return dumps(v03.down_rest(call.operation, message, dialect, base64_bytes=self._base64, schemes=schemes))
 
