@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from a2a_stubs import v1
 
 from a2a_grpc.agent import Agent
-from a2a_grpc.call import Call
+from a2a_grpc.call import Call, Caller
 from a2a_grpc.config import Options
 from a2a_grpc.content import push_config
 from a2a_grpc.errors import (
@@ -113,9 +113,10 @@ class Engine:
         self.bus = bus
         self.agents = dict(agents)
         self.options = options
-        self.feeds = Feeds(store, bus)
+        holder = uuid.uuid4().hex
+        self.feeds = Feeds(store, bus, holder)
         self.draining = False
-        self._runtime = Runtime(store, bus, options, self.feeds, uuid.uuid4().hex)
+        self._runtime = Runtime(store, bus, options, self.feeds, holder)
         self._upkeep = Upkeep(self._runtime, self.agents, self._rerun, self._hear)
         self._sends: dict[tuple[Scope, str], Started] = {}
 
@@ -298,11 +299,14 @@ class Engine:
         return Started(turn.task_id)
 
     def _rerun(self, row: TaskRow, fold: Fold, request: v1.SendMessageRequest, answering: bool) -> None:
-        """Run a lost turn again (see Upkeep)."""
+        """Run a lost turn again (see Upkeep); of its caller only the subject is known."""
+        if self.draining:
+            return
         now = max(now_ms(), row.status_ms)
         opening = Change(row.scope, row.task_id, row.sequence, now, take=self._lease(now, row.attempt + 1), over=True)
         working = status_event(row.task_id, row.context_id, v1.TASK_STATE_WORKING, now)
-        call = Call("", tenant=row.scope.tenant)
+        caller = Caller(row.scope.owner, authenticated=row.scope.owner != "")
+        call = Call("", tenant=row.scope.tenant, caller=caller)
         start = Start(
             row.scope,
             call,

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
-from a2a_grpc.errors import A2AError, TaskNotFoundError
+from a2a_grpc.errors import A2AError, InternalError, TaskNotFoundError
 from a2a_grpc.tasks.bus import Bus
 from a2a_grpc.tasks.state import TERMINAL, state_of
 from a2a_grpc.tasks.store import Event, Scope, Store
@@ -91,11 +91,13 @@ class Feed:
 
 
 class Feeds:
-    """The feeds of this process, by scope and task; a feed lives while a turn or a reader holds it."""
+    """The feeds of this process, by scope and task; a feed lives while a turn or a reader holds it. `holder`: the name
+    of this process in leases."""
 
-    def __init__(self, store: Store, bus: Bus) -> None:
+    def __init__(self, store: Store, bus: Bus, holder: str) -> None:
         self._store = store
         self._bus = bus
+        self._holder = holder
         self._feeds: dict[tuple[Scope, str], Feed] = {}
         self._by_task: dict[str, list[Feed]] = {}
         self._fault: A2AError | None = None
@@ -150,7 +152,8 @@ class Feeds:
         """Every event with a number above `after`, in order, as it is committed; ends after the terminal one.
 
         What the user said in later turns is passed over (I-08). Raises TaskNotFoundError when there is no such task
-        or it is deleted, and what the feed was closed with.
+        or it is deleted, InternalError when the store failed the task's turn in this process (BL-03), and what the
+        feed was closed with.
         """
         feed = self.hold(scope, task_id)
         self.readers += 1
@@ -195,5 +198,7 @@ class Feeds:
             return position
         if row.state in TERMINAL:
             return None
+        if row.holder == self._holder:
+            raise InternalError("The task broke off; it is settled when its lease runs out")
         await feed.wait(None if self._store.exclusive else POLL)
         return min(position, row.sequence)

@@ -251,7 +251,7 @@ class TaskHandle:
     @property
     def history(self) -> list[v1.Message]:
         """What was said in this task, oldest first, this turn's message included."""
-        return list(self._acts.history)
+        return [_copy(message) for message in self._acts.history]
 
     @property
     def state(self) -> dict[str, Any]:
@@ -355,3 +355,9 @@ class TaskHandle:
 
     def _message(self, content: Any, *more: v1.Part) -> v1.Message | None:
         return agent_message(content, self.context_id, self.id, *more)
+
+
+def _copy(message: v1.Message) -> v1.Message:
+    own = v1.Message()
+    own.CopyFrom(message)
+    return own

@@ -164,9 +164,9 @@ class Turn:
         if self.over.done():
             return
         self.stopped = reason
-        if self._pending:
-            log.warning("task %s: %d late events dropped: %r", self.task_id, len(self._pending), reason)
-            self._pending.clear()
+        if self._opening is None and self.sequence > self.durable:
+            log.warning("task %s: %d late events dropped: %r", self.task_id, self.sequence - self.durable, reason)
+        self._pending.clear()
         if isinstance(reason, A2AError):
             self.fault = reason
             self._feed.close(reason)
@@ -256,8 +256,8 @@ class Turn:
     # -- the function
 
     async def _drive(self) -> None:
-        handler = self.agent.handler
         try:
+            handler = self.agent.handler
             if self._opening is not None and (self._opening.expected or not handler.replies):
                 self._open()
                 await self._flush_here()
@@ -282,7 +282,7 @@ class Turn:
 
     async def _conclude(self, fault: BaseException) -> None:
         """The function raised: say so, if there is still something to say."""
-        if not isinstance(fault, Exception | asyncio.CancelledError):
+        if isinstance(fault, KeyboardInterrupt | GeneratorExit):
             raise fault
         if not self._running:
             if not isinstance(fault, asyncio.CancelledError) and not self.stopped:

@@ -1,0 +1,178 @@
+"""The table of states, row by row, and the fold of events."""
+
+import logging
+
+import pytest
+from a2a_stubs import v1
+
+from a2a_grpc.tasks.state import (
+    ENDS,
+    INTERRUPTED,
+    TERMINAL,
+    TRANSITIONS,
+    Fold,
+    set_status,
+    state_name,
+    state_of,
+    status_event,
+    status_ms,
+)
+from a2a_grpc.tasks.store import Event, Scope, TaskRow
+
+STATES = range(1, 9)
+S, W, C, F, X, N, R, A = STATES  # in the order of the proto: submitted, working ... input and auth required
+ALLOWED = {
+    S: {W, C, F, X, N, R, A},
+    W: {W, C, F, X, N, R, A},
+    N: {W, F, X, R},
+    A: {W, F, X, R},
+    C: set(),
+    F: set(),
+    X: set(),
+    R: set(),
+}
+
+
+@pytest.mark.requirement("DATA-11", "OP-CANCEL-08")
+@pytest.mark.parametrize("before", STATES)
+@pytest.mark.parametrize("after", STATES)
+def test_each_pair_of_states_is_allowed_or_refused(before: int, after: int) -> None:
+    assert (after in TRANSITIONS[before]) == (after in ALLOWED[before])
+
+
+@pytest.mark.requirement("DATA-08", "DATA-11")
+def test_the_table_speaks_of_every_state_but_the_unspecified_one() -> None:
+    numbers = {value.number for value in v1.TaskState.DESCRIPTOR.values}
+    assert set(TRANSITIONS) == numbers - {0}
+    assert all(0 not in row for row in TRANSITIONS.values())
+    assert {state for state, row in TRANSITIONS.items() if not row} == TERMINAL
+    assert ENDS == TERMINAL | INTERRUPTED and not TERMINAL & INTERRUPTED
+    assert state_name(X) == "TASK_STATE_CANCELED"
+
+
+def fold(*payloads: v1.StreamResponse, keep: bool = True) -> Fold:
+    made = Fold(keep)
+    for number, payload in enumerate(payloads, 1):
+        made.apply(Event(number, payload))
+    return made
+
+
+def opened(*texts: str) -> v1.StreamResponse:
+    task = v1.Task(id="t", context_id="c", history=[said(text).message for text in texts])
+    set_status(task.status, S, 1000)
+    return v1.StreamResponse(task=task)
+
+
+def said(text: str) -> v1.StreamResponse:
+    return v1.StreamResponse(message=v1.Message(message_id=text, parts=[v1.Part(text=text)]))
+
+
+def chunk(text: str, append: bool = True, name: str = "a", **part: str) -> v1.StreamResponse:
+    artifact = v1.Artifact(artifact_id=name, parts=[v1.Part(text=text, **part)])
+    return v1.StreamResponse(artifact_update=v1.TaskArtifactUpdateEvent(artifact=artifact, append=append))
+
+
+def status(state: int, text: str = "", at: int = 2000) -> v1.StreamResponse:
+    return status_event("t", "c", state, at, said(text).message if text else None)
+
+
+def ids(task: v1.Task) -> list[str]:
+    return [message.message_id for message in task.history]
+
+
+@pytest.mark.requirement("STREAM-07", "STREAM-09", "BL-15")
+def test_streamed_text_is_kept_once_and_in_one_part() -> None:
+    made = fold(opened(), chunk("Hel", append=False), chunk("lo, "))
+    assert made.task().artifacts[0].parts[0].text == "Hello, "
+    made.apply(Event(4, chunk("wor")))
+    made.apply(Event(5, chunk("ld")))
+    assert [part.text for part in made.task().artifacts[0].parts] == ["Hello, world"]
+    made.apply(Event(6, chunk("all anew", append=False)))
+    assert [part.text for part in made.task().artifacts[0].parts] == ["all anew"]
+
+
+@pytest.mark.requirement("STREAM-07", "DATA-05")
+def test_parts_that_differ_in_kind_stay_apart() -> None:
+    made = fold(opened(), chunk("a", append=False), chunk("b", media_type="text/html"), chunk("c", filename="f"))
+    data = v1.Part()
+    data.data.number_value = 1
+    made.apply(
+        Event(5, v1.StreamResponse(artifact_update={"artifact": {"artifact_id": "a", "parts": [data]}, "append": True}))
+    )
+    made.apply(Event(6, chunk("d")))
+    parts = made.task().artifacts[0].parts
+    assert [part.WhichOneof("content") for part in parts] == ["text", "text", "text", "data", "text"]
+    assert [part.text for part in parts] == ["a", "b", "c", "", "d"]
+
+
+@pytest.mark.requirement("STREAM-07")
+def test_what_a_chunk_says_about_its_artifact_is_taken_over() -> None:
+    made = fold(opened(), chunk("a", append=False))
+    update = chunk("b")
+    update.artifact_update.artifact.name = "answer"
+    update.artifact_update.artifact.description = "all of it"
+    update.artifact_update.artifact.metadata["n"] = 1
+    update.artifact_update.artifact.extensions.append("urn:x")
+    made.apply(Event(3, update))
+    made.apply(Event(4, update))
+    artifact = made.task().artifacts[0]
+    assert (artifact.name, artifact.description, artifact.metadata["n"]) == ("answer", "all of it", 1)
+    assert list(artifact.extensions) == ["urn:x"] and artifact.parts[0].text == "abb"
+
+
+@pytest.mark.requirement("I-68", "BL-15")
+def test_a_chunk_for_an_unknown_artifact_begins_it_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "a2a_grpc"):
+        made = fold(opened(), chunk("x", append=True))
+    assert made.task().artifacts[0].parts[0].text == "x"
+    assert "unknown artifact a" in caplog.text
+
+
+@pytest.mark.requirement("I-67", "HIST-04", "HIST-06")
+def test_a_replaced_status_message_stands_in_the_history_where_it_was_said() -> None:
+    made = fold(opened("u1"), status(W, "s1"), said("u2"), status(W, "s2"), status(N, "s3"), status(W), said("u3"))
+    assert ids(made.task()) == ["u1", "s1", "u2", "s2", "s3", "u3"]
+    assert not made.task().status.HasField("message")
+    kept_not = fold(opened("u1"), status(W, "s1"), said("u2"), status(W, "s2"), keep=False)
+    assert ids(kept_not.task()) == ["u1", "u2"]
+
+
+@pytest.mark.requirement("STREAM-09")
+@pytest.mark.parametrize("cut", range(8))
+def test_a_stored_snapshot_goes_on_as_if_it_had_never_been_stored(cut: int) -> None:
+    payloads = [opened("u1"), status(W, "s1"), chunk("a", append=False), chunk("b"), status(N, "s2")]
+    payloads += [status(W), said("u2"), chunk("c", name="z", append=False), chunk("d"), status(C, "s3", 3123)]
+    whole, first = fold(*payloads), fold(*payloads[:cut])
+    row = TaskRow(Scope("", "", ""), "t", "c", 0, 0, 0, cut, cut, first.head(), first.artifacts())
+    second = Fold.of(row)
+    for number, payload in enumerate(payloads, 1):  # those before the cut are passed over
+        second.apply(Event(number, payload))
+    assert v1.Task.FromString(whole.head() + whole.artifacts()) == whole.task()
+    assert second.task().artifacts == whole.task().artifacts
+    assert second.task().status == whole.task().status
+    assert status_ms(second.task().status) == 3123
+
+
+@pytest.mark.requirement("HIST-05")
+def test_a_task_that_was_looked_at_is_the_viewers_own() -> None:
+    made = fold(opened("u1"), chunk("a", append=False))
+    task = made.task()
+    task.history[0].message_id = "other"
+    task.artifacts[0].parts[0].text = "other"
+    del task.history[:]
+    assert ids(made.task()) == ["u1"] and made.task().artifacts[0].parts[0].text == "a"
+    assert not made.task(artifacts=False).artifacts
+
+
+@pytest.mark.requirement("BL-16")
+def test_joining_text_costs_what_the_text_weighs() -> None:
+    made = fold(opened(), chunk("", append=False))
+    for number in range(3, 20_003):
+        made.apply(Event(number, chunk("12345")))
+    artifact = v1.Task.FromString(made.artifacts()).artifacts[0]
+    assert len(artifact.parts) == 1 and artifact.parts[0].text == "12345" * 20_000
+
+
+def test_an_event_tells_the_state_it_brings() -> None:
+    assert state_of(opened()) == S and state_of(status(X)) == X
+    assert state_of(chunk("")) == state_of(said("")) == 0

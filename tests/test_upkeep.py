@@ -1,0 +1,379 @@
+"""What happens beside the turns: dead and slow replicas, restarts, stopping, retention, blocked loops."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from a2a_stubs import v1
+from stores import every_store  # noqa: F401
+from turns import (
+    ALICE,
+    BOB,
+    CANCELED,
+    COMPLETED,
+    FAILED,
+    INPUT,
+    SUBMITTED,
+    WORKING,
+    agent,
+    begin,
+    engine,
+    read,
+    said,
+    send,
+    states,
+    texts,
+    until,
+)
+
+from a2a_grpc.agent import TaskHandle
+from a2a_grpc.config import Options
+from a2a_grpc.errors import TaskNotFoundError, UnavailableError, UnsupportedOperationError
+from a2a_grpc.tasks.bus import LocalBus
+from a2a_grpc.tasks.engine import Engine
+from a2a_grpc.tasks.memory import MemoryStore
+from a2a_grpc.tasks.store import Renewal, Store, TaskRow
+
+LEASE = 0.3
+
+
+class Shared(MemoryStore):
+    """A store that several replicas may serve from."""
+
+    exclusive = False
+
+    async def lost(self, holder: str, now_ms: int, limit: int) -> list[TaskRow]:
+        return [row for row in await super().lost(holder, now_ms, limit) if row.lease_until_ms <= now_ms]
+
+
+class Cut(Shared):
+    """The same, seen by a replica that can be cut off from it."""
+
+    def __init__(self, whole: Shared) -> None:
+        self.__dict__ = whole.__dict__ | {"cut": False}
+
+    async def renew(self, holder: str, until_ms: int, tokens: Mapping[str, int]) -> Renewal:
+        if self.__dict__["cut"]:
+            raise OSError("no route to host")
+        return await super().renew(holder, until_ms, tokens)
+
+
+@asynccontextmanager
+async def replicas(function: Any, *stores: Store, **options: Any) -> AsyncIterator[list[Engine]]:
+    """Several engines with one bus; without stores two on a shared one."""
+    bus, whole = LocalBus(), Shared()
+    settings = Options(**{"store": "memory:", "lease": LEASE, "cancel_grace": 0.1, "deduplicate": "off", **options})
+    made = [Engine(store, bus, {"": agent(function)}, settings) for store in stores or (whole, whole)]
+    for one in made:
+        await one.start()
+    try:
+        yield made
+    finally:
+        for one in made:
+            await one.drain(0)
+
+
+async def die(made: Engine) -> None:
+    """End a replica as a killed process would: nothing is settled or released."""
+    for work in list(made._runtime.work):
+        work.cancel()
+    for turn in list(made._runtime.turns.values()):
+        turn.stop(RuntimeError("killed"))
+
+
+async def forever(task: TaskHandle) -> None:
+    await task.working("at it")
+    await asyncio.Event().wait()
+
+
+@pytest.mark.requirement("BL-48", "SUB-08", "STREAM-02")
+async def test_another_replica_sees_and_continues_everything() -> None:
+    async def asks(task: TaskHandle) -> Any:
+        if task.answer is None:
+            await task.working("hm")
+            await asyncio.sleep(0.01)
+            task.state["n"] = 1
+            return await task.ask("which?")
+        return f"{task.answer} {task.state}"
+
+    async with replicas(asks) as (one, two):
+        started = await begin(one)
+        events = await two.view(ALICE, started.task_id)
+        assert events.task.status.state in (SUBMITTED, WORKING)
+        reader = asyncio.ensure_future(read(two, started.task_id))
+        with pytest.raises(UnsupportedOperationError):
+            await begin(two, "too early", started.task_id)
+        assert (await two.settled(ALICE, started.task_id)).task.status.state == INPUT
+        await begin(two, "blue", started.task_id)
+        task = (await one.settled(ALICE, started.task_id)).task
+        assert texts(task) == ["blue {'n': 1}"]
+        assert states(await reader) == [SUBMITTED, WORKING, INPUT, WORKING, COMPLETED]
+
+
+@pytest.mark.requirement("BL-10", "BL-48")
+async def test_two_replicas_never_run_one_answer_each() -> None:
+    async def asks(task: TaskHandle) -> Any:
+        await asyncio.sleep(0)
+        return task.text if task.answer else await task.ask("which?")
+
+    async with replicas(asks) as (one, two):
+        for _ in range(100):
+            task = (await send(one)).task
+            tries = (begin(made, name, task.id) for made, name in ((one, "1"), (two, "2")))
+            found = await asyncio.gather(*tries, return_exceptions=True)
+            assert sum(isinstance(lost, UnsupportedOperationError) for lost in found) == 1
+            after = (await one.settled(ALICE, task.id)).task
+            assert len(texts(after)) == 1 and said(after) == ["hi", "which?", texts(after)[0]]
+
+
+@pytest.mark.requirement("BL-48", "BL-09", "OP-CANCEL-07")
+async def test_a_cancel_at_another_replica_stops_the_turn() -> None:
+    seen: list[Any] = []
+
+    async def waits(task: TaskHandle) -> None:
+        try:
+            await forever(task)
+        finally:
+            seen.append(task.cancel_metadata)
+
+    async with replicas(waits, lease=30.0) as (one, two):
+        started = await begin(one)
+        request = v1.CancelTaskRequest(id=started.task_id)
+        request.metadata["why"] = "k"
+        task = await asyncio.wait_for(two.cancel(ALICE, started.task_id, request), 10)
+        assert task.status.state == CANCELED and seen == [{"why": "k"}] and one.running == 0
+        with pytest.raises(TaskNotFoundError):
+            await two.cancel(BOB, started.task_id, request)
+
+
+@pytest.mark.requirement("BL-48")
+async def test_a_cancel_arrives_without_hints_too() -> None:
+    async with replicas(forever) as (one, two):
+        started = await begin(one)
+        two.bus = LocalBus()
+        task = await asyncio.wait_for(two.cancel(ALICE, started.task_id, v1.CancelTaskRequest()), 10)
+        assert task.status.state == CANCELED
+
+
+@pytest.mark.requirement("BL-08", "BL-48", "SUB-09")
+async def test_the_task_of_a_dead_replica_fails_with_a_reason() -> None:
+    async with replicas(forever) as (one, two):
+        started = await begin(one)
+        reader = asyncio.ensure_future(read(two, started.task_id))
+        await until(lambda: two.feeds.readers)
+        await die(one)
+        assert states(await asyncio.wait_for(reader, 10))[-1] == FAILED
+        status = (await two.view(ALICE, started.task_id)).task.status
+        assert status.message.parts[0].text == "The server stopped before the task was done"
+
+
+@pytest.mark.requirement("BL-48", "OP-CANCEL-04")
+async def test_canceling_the_task_of_a_dead_replica_settles_it() -> None:
+    async with replicas(forever, lease=1.0) as (one, two):
+        started = await begin(one)
+        await die(one)
+        task = await asyncio.wait_for(two.cancel(ALICE, started.task_id, v1.CancelTaskRequest()), 10)
+        assert task.status.state == CANCELED
+
+
+@pytest.mark.requirement("BL-08")
+async def test_a_lost_turn_is_run_again_where_the_agent_says_so() -> None:
+    attempts: list[Any] = []
+
+    async def tries(task: TaskHandle) -> Any:
+        if task.answer is None and task.attempt == 1:
+            return await task.ask("which?")
+        attempts.append((task.attempt, task.text, task.answer, len(task.history)))
+        if task.attempt == 1:
+            await task.working("first try")
+            await asyncio.Event().wait()
+        return "done"
+
+    again = agent(tries, rerun_lost_turns=True)
+    whole, bus = Shared(), LocalBus()
+    settings = Options(store="memory:", lease=LEASE, deduplicate="off")
+    one, two = (Engine(whole, bus, {"": again}, settings) for _ in range(2))
+    await one.start()
+    await two.start()
+    task = (await send(one)).task
+    await begin(one, "blue", task.id)
+    async for event in one.follow(ALICE, task.id, 0):
+        if event.payload.status_update.status.message.parts[:1] == [v1.Part(text="first try")]:
+            break
+    await die(one)
+    reader = asyncio.ensure_future(read(two, task.id))
+    assert states(await asyncio.wait_for(reader, 10))[-1] == COMPLETED
+    assert attempts == [(1, "blue", "blue", 3), (2, "blue", "blue", 4)]
+    assert said((await two.view(ALICE, task.id)).task) == ["hi", "which?", "blue", "first try"]
+    await one.drain(0)
+    await two.drain(0)
+
+
+@pytest.mark.requirement("BL-08")
+async def test_a_turn_that_kills_every_server_is_given_up() -> None:
+    attempts: list[int] = []
+
+    async def kills(task: TaskHandle) -> None:
+        attempts.append(task.attempt)
+        await asyncio.Event().wait()
+
+    again = agent(kills, rerun_lost_turns=True)
+    store = MemoryStore()
+    task_id = ""
+    for _ in range(5):
+        made = Engine(store, LocalBus(), {"": again}, Options(store="memory:"))
+        await made.start()
+        task_id = task_id or (await begin(made)).task_id
+        await asyncio.sleep(0.01)
+        await die(made)
+    assert attempts == [1, 2, 3]
+    assert (await made.view(ALICE, task_id)).task.status.state == FAILED
+
+
+@pytest.mark.requirement("BL-08", "SUB-09")
+async def test_a_restart_settles_what_ran_and_keeps_what_waits(store: Store) -> None:
+    async def either(task: TaskHandle) -> Any:
+        if task.text == "ask":
+            return await task.ask("which?")
+        return task.answer or await forever(task)
+
+    first = Engine(store, LocalBus(), {"": agent(either)}, Options(store="memory:"))
+    await first.start()
+    waiting = (await send(first, "ask")).task
+    started = await begin(first, "run", message_id="2")
+    await die(first)
+    async with engine(store, either) as made:
+        assert (await made.view(ALICE, started.task_id)).task.status.state == FAILED
+        assert (await made.view(ALICE, waiting.id)).task == waiting
+        assert texts((await send(made, "blue", waiting.id)).task) == ["blue"]
+
+
+@pytest.mark.requirement("BL-48")
+async def test_a_replica_that_cannot_renew_stops_before_its_lease_ends(caplog: pytest.LogCaptureFixture) -> None:
+    whole = Shared()
+    cut = Cut(whole)
+    stopped: list[float] = []
+
+    async def waits(task: TaskHandle) -> None:
+        try:
+            await forever(task)
+        finally:
+            stopped.append(time.time() * 1000)
+
+    async with replicas(waits, cut, whole, lease=0.6) as (one, two):
+        started = await begin(one)
+        cut.__dict__["cut"] = True
+        assert states(await asyncio.wait_for(read(two, started.task_id), 10))[-1] == FAILED
+        row = await whole.task(ALICE, started.task_id)
+        assert row is not None and stopped and stopped[0] <= row.status_ms and one.running == 0
+        assert "could not be renewed" in caplog.text
+
+
+@pytest.mark.requirement("BL-48", "OP-CANCEL-08")
+async def test_a_replica_that_lost_its_task_writes_nothing_more(caplog: pytest.LogCaptureFixture) -> None:
+    go = asyncio.Event()
+
+    async def late(task: TaskHandle) -> None:
+        await go.wait()
+        await task.add_artifact("late")
+
+    whole = Shared()
+    async with replicas(late, whole, whole, lease=30.0) as (one, two):
+        started = await begin(one)
+        row = await whole.task(ALICE, started.task_id)
+        assert row is not None
+        await whole.renew(row.holder, 0, {row.task_id: row.token})  # as if it had slept through its lease
+        canceled = await two.cancel(ALICE, started.task_id, v1.CancelTaskRequest())
+        go.set()
+        await until(lambda: not one.running)
+        assert (await one.view(ALICE, started.task_id)).task == canceled
+        assert not canceled.artifacts and "late events dropped" in caplog.text
+
+
+@pytest.mark.requirement("BL-34", "BL-08")
+@pytest.mark.parametrize("grace", [0.0, 10.0])
+async def test_a_stop_lets_turns_end_within_the_grace_and_fails_the_rest(store: Store, grace: float) -> None:
+    go = asyncio.Event()
+
+    async def works(task: TaskHandle) -> str:
+        await go.wait()
+        return "done"
+
+    async with engine(store, works) as made:
+        started = await begin(made)
+        reader = asyncio.ensure_future(read(made, started.task_id))
+        await until(lambda: made.feeds.readers)
+        stopping = asyncio.ensure_future(made.drain(grace))
+        await asyncio.sleep(0)
+        with pytest.raises(UnavailableError):
+            await begin(made)
+        if grace:
+            go.set()
+        await asyncio.wait_for(stopping, 10)
+        assert states(await reader)[-1] == (COMPLETED if grace else FAILED)
+        assert made.running == 0 and not made._runtime.work
+
+
+@pytest.mark.requirement("BL-34", "BL-21")
+async def test_readers_of_waiting_tasks_are_told_that_the_server_stops(store: Store) -> None:
+    async def asks(task: TaskHandle) -> None:
+        await task.ask("which?")
+
+    async with engine(store, asks) as made:
+        task = (await send(made)).task
+        reader = asyncio.ensure_future(read(made, task.id))
+        await until(lambda: made.feeds.readers)
+        await made.drain(0)
+        with pytest.raises(UnavailableError):
+            await asyncio.wait_for(reader, 10)
+    row = await store.task(ALICE, task.id)
+    assert row is not None and row.state == INPUT
+
+
+@pytest.mark.requirement("BL-34", "BL-08")
+async def test_a_stop_leaves_turns_that_may_run_again_to_the_next_process(store: Store) -> None:
+    async def works(task: TaskHandle) -> str:
+        if task.attempt == 1:
+            await asyncio.Event().wait()
+        return f"attempt {task.attempt}"
+
+    again = agent(works, rerun_lost_turns=True)
+    async with engine(store, again) as made:
+        started = await begin(made)
+    async with engine(store, again) as made:
+        assert texts((await made.settled(ALICE, started.task_id)).task) == ["attempt 2"]
+
+
+@pytest.mark.requirement("BL-44", "SEC-08")
+async def test_finished_tasks_are_forgotten_and_their_readers_told(store: Store) -> None:
+    async def ends(task: TaskHandle) -> None:
+        if task.text == "ask":
+            await task.ask("which?")
+
+    async with engine(store, ends, retain_count=3, trim_interval=0.05, retain_stuck=1.0) as made:
+        ids = [(await send(made)).task.id for _ in range(10)]
+        waiting = (await send(made, "ask")).task.id
+        reader = asyncio.ensure_future(read(made, waiting))
+        with pytest.raises(TaskNotFoundError):
+            await asyncio.wait_for(reader, 20)
+        left = [task_id for task_id in ids if await store.task(ALICE, task_id)]
+        assert len(left) == 3
+        for task_id in {*ids, waiting} - set(left):
+            with pytest.raises(TaskNotFoundError):
+                await made.view(ALICE, task_id)
+
+
+@pytest.mark.requirement("BL-17")
+async def test_an_agent_that_holds_the_loop_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    async def blocks(task: TaskHandle) -> None:
+        time.sleep(0.6)  # noqa: ASYNC251
+
+    with caplog.at_level(logging.WARNING, "a2a_grpc"):
+        async with engine(MemoryStore(), blocks, block_warning=0.1) as made:
+            task = (await send(made)).task
+    (warning,) = [record.getMessage() for record in caplog.records if "event loop is held" in record.getMessage()]
+    assert f"Tester, task {task.id}" in warning and "test_upkeep.py" in warning
