@@ -70,8 +70,8 @@ def expect_none(findings: Iterable[str]) -> None:
     assert not found, "\n  ".join(["", *found])
 
 
-def fresh_python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def fresh_python(code: str, *arguments: str, python: str = sys.executable) -> subprocess.CompletedProcess[str]:
     """Run code in a Python that has imported nothing, warnings as errors, stubs and package at hand."""
     paths = os.pathsep.join((str(ROOT), str(ROOT / "generated")))
-    command = [sys.executable, "-W", "error", "-c", code, *arguments]
+    command = [python, "-W", "error", "-c", code, *arguments]
     return subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True)

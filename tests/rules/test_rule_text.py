@@ -115,6 +115,15 @@ def test_no_file_names_the_machine_or_a_package_registry() -> None:
     expect_none(found)
 
 
+def test_nothing_is_put_off() -> None:
+    words = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "HA" + "CK", "NotImplemented" + "Error")) + r")\b")
+    found = []
+    for path in python_files("a2a_grpc", "tests", "proto", "scripts"):
+        lines = enumerate(path.read_text().splitlines(), 1)
+        found += [label(path, at) for at, line in lines if words.search(line)]
+    expect_none(found)
+
+
 def runs(path: Path) -> Iterator[tuple[tuple[str, ...], int]]:
     """Every run of lines of a file's code with its first line; not imports, signatures (given by a
     protocol), docstrings and comments."""
