@@ -41,6 +41,7 @@ def build(response):
     waiting = list(
         map(descriptor_pb2.FileDescriptorProto.FromString, response.file_descriptor_response.file_descriptor_proto)
     )
+    assert waiting, response.error_response
     known = set()
     while waiting:
         ready = [file for file in waiting if known.issuperset(file.dependency)]

@@ -10,7 +10,7 @@ from a2a_grpc import errors
 from a2a_grpc.bindings.rest import Rest
 from a2a_grpc.bindings.wire import HttpRequest, HttpStream
 from a2a_grpc.config import Options
-from tests.fakes import FakeService, ask_rest, first_call, rest_events, rest_value
+from tests.fakes import FakeService, ask_rest, events_of, first_call, rest_events, rest_value
 
 MESSAGE = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "hi"}]}
 SENT = v1.SendMessageRequest(message=v1.Message(message_id="m1", role=v1.ROLE_USER, parts=[v1.Part(text="hi")]))
@@ -367,8 +367,8 @@ async def test_an_early_stream_error_is_a_plain_reply_with_its_status(service):
 @pytest.mark.requirement("BL-21", "STREAM-11", "I-40")
 async def test_a_late_stream_error_is_the_last_event(service):
     service.fault = errors.UnavailableError()
-    events = await rest_events(service, "GET", "/tasks/t1:subscribe")
-    assert events[-1][1]["error"]["code"] == 503 and service.closed == 1
+    last = (await events_of(await ask_rest(service, "GET", "/tasks/t1:subscribe")))[-1]
+    assert last.name == "error" and json.loads(last.data)["error"]["code"] == 503 and service.closed == 1
 
 
 async def test_last_event_id_reaches_the_service(service):

@@ -6,7 +6,7 @@ import pytest
 from a2a_stubs import v1
 
 from a2a_grpc import errors
-from tests.fakes import FakeService, ask_rest, first_call, rest_events, rest_value, task
+from tests.fakes import FakeService, ask_rest, events_of, first_call, rest_events, rest_value, task
 
 OLD_JSON = {"kind": "message", "messageId": "m1", "role": "user", "parts": [{"kind": "text", "text": "hi"}]}
 OLD_PROTO = {"messageId": "m1", "role": "ROLE_USER", "content": [{"text": "hi"}]}
@@ -103,12 +103,18 @@ async def test_old_errors_serve_every_old_reader(service):
 
 
 @pytest.mark.requirement("BL-20", "V03-25")
-async def test_an_early_error_of_an_old_stream_is_one_event(service):
+async def test_an_early_error_of_an_old_stream_is_a_plain_reply(service):
     service.fault, service.events = errors.TaskNotFoundError(), []
-    events = await rest_events(service, "GET", "/v1/tasks/t1:subscribe")
-    assert len(events) == 1 and events[0][1]["code"] == -32001
-    service.fault = errors.UnauthenticatedError()
-    assert (await ask_rest(service, "GET", "/v1/tasks/t1:subscribe")).status == 401
+    value = await rest_value(service, "GET", "/v1/tasks/t1:subscribe", status=404)
+    assert (value["code"], value["type"]) == (-32001, "TaskNotFoundError")
+
+
+@pytest.mark.requirement("BL-21", "STREAM-11", "V03-25")
+async def test_a_late_error_of_an_old_stream_is_an_event_of_the_name_error(service):
+    service.fault = errors.UnavailableError()
+    reply = await ask_rest(service, "GET", "/v1/tasks/t1:subscribe")
+    last = (await events_of(reply))[-1]
+    assert last.name == "error" and json.loads(last.data)["error"]["code"] == 503
 
 
 @pytest.mark.requirement("V03-06", "V03-29")

@@ -62,6 +62,7 @@ class _Form:
         self._wrap = envelope.wrap
         self._print = print_
         self.error = envelope.error
+        self.failed = sse.encode
 
     def result(self, message: Message) -> bytes:
         return self._wrap("result", self._print(message))
@@ -81,6 +82,7 @@ class _V03Form:
         self._call = call
         self._down = v03.StreamDown(call.operation, v03.J03, closes_on_input=options.close_on_input_required)
         self.error = envelope.error
+        self.failed = sse.encode
 
     def result(self, message: Message) -> bytes:
         schemes = self._call.attributes.get(PUSH_EXTRAS)

@@ -36,7 +36,15 @@ class _Pools:
         return self._first("FindFileByName", name)
 
     def FindFileContainingSymbol(self, name: str) -> Any:
-        return self._first("FindFileContainingSymbol", name.removeprefix("."))
+        name = name.removeprefix(".")
+        owner, _, member = name.rpartition(".")
+        try:
+            return self._first("FindFileContainingSymbol", name)
+        except KeyError:  # pools of the C runtime know no methods by name
+            service = self._first("FindServiceByName", owner)
+            if member not in service.methods_by_name:
+                raise
+            return service.file
 
     def FindMessageTypeByName(self, name: str) -> Any:
         return self._first("FindMessageTypeByName", name.removeprefix("."))

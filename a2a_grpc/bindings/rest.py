@@ -3,8 +3,8 @@
 Laws: routes come from the HTTP rules of both service descriptors, one table for each version, and the version picks
 the table (VER-11, I-12); no operation is named here. Path variables, query and body are one request object, and where
 two of them say the same field they must agree (REST-16, TENANT-03). Errors have their true status and the object of
-REST-18, at v0.3 the object of I-47; before a stream's first event they are plain replies (REST-20), at v0.3 a stream
-of that one error, which old clients need.
+REST-18, at v0.3 the object of I-47; before a stream's first event they are plain replies (REST-20), after it an event
+of the name `error`, which is where deployed clients of both versions look (STREAM-11).
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from google.protobuf.message import Message
 
 from a2a_grpc import v03, v03_names
 from a2a_grpc.bindings import sse, wire
-from a2a_grpc.bindings.wire import A2A_JSON, JSON, Answer, HttpReply, HttpRequest, HttpStream, Operation
+from a2a_grpc.bindings.wire import A2A_JSON, JSON, Answer, HttpReply, HttpRequest, Operation
 from a2a_grpc.call import PUSH_EXTRAS, REST, V03, V1, Call
 from a2a_grpc.config import Options
 from a2a_grpc.errors import (
@@ -64,6 +64,7 @@ class _Form:
     def __init__(self, reading: _Reading, print_: Any) -> None:
         self._print = print_
         self.error = reading.error
+        self.failed = sse.fault
 
     def result(self, message: Message) -> bytes:
         return dumps(self._print(message))
@@ -92,6 +93,7 @@ class _V03Form:
             base64_bytes=self._base64,
         )
         self.error = reading.error
+        self.failed = sse.fault
 
     def result(self, message: Message) -> bytes:
         schemes = self._call.attributes.get(PUSH_EXTRAS)
@@ -138,7 +140,7 @@ class Rest:
         try:
             return await self._run(request, tenant, reading)
         except (Exception, asyncio.CancelledError) as fault:
-            return _refusal(wire.outcome(fault), reading)
+            return _plain(wire.outcome(fault), reading)
 
     def refuse(self, request: HttpRequest, error: A2AError) -> HttpReply:
         """The reply to a request that the host refuses, with its body or without, as too large for instance."""
@@ -236,14 +238,6 @@ def _merged(
 def _plain(error: A2AError, reading: _Reading) -> HttpReply:
     _, status = error.status(reading.profile)
     return HttpReply(status, wire.error_headers(error, reading.media), reading.error(error))
-
-
-def _refusal(error: A2AError, reading: _Reading) -> Answer:
-    reply = _plain(error, reading)
-    streaming = reading.operation is not None and reading.operation.streaming
-    if streaming and reading.version == V03 and reply.status not in wire.HTTP_LEVEL:
-        return HttpStream(200, dict(sse.HEADERS), sse.once(sse.encode(reply.body)))
-    return reply
 
 
 # -- the client's end

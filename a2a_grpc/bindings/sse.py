@@ -38,6 +38,11 @@ def encode(data: bytes, ident: int | None = None) -> bytes:
     return b"data: %b\n\n" % data if ident is None else b"id: %d\ndata: %b\n\n" % (ident, data)
 
 
+def fault(data: bytes) -> bytes:
+    """An event of the name `error`, by which deployed REST clients tell a failure from an answer."""
+    return b"event: error\ndata: %b\n\n" % data
+
+
 async def once(chunk: bytes) -> AsyncGenerator[bytes, None]:
     """A stream of a single chunk."""
     yield chunk

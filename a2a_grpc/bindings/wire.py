@@ -218,6 +218,9 @@ class Form(Protocol):
     def error(self, fault: A2AError) -> bytes:
         """The body of an error, alone or in a stream."""
 
+    def failed(self, body: bytes) -> bytes:
+        """The event that ends a stream with the body of an error."""
+
 
 async def perform(
     operation: Operation, message: Message, call: Call, form: Form, options: Options, media: str
@@ -241,7 +244,7 @@ async def perform(
         operation.handler(message, call),
         frames,
         lambda: b"".join(map(sse.encode, form.last())),
-        lambda fault: sse.encode(form.error(public(fault))),
+        lambda fault: form.failed(form.error(public(fault))),
         options.heartbeat,
     )
     await stream.started()
