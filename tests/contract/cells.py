@@ -1,0 +1,302 @@
+"""The cells: every binding, version and store; a running server with clients for each; and refusals as bytes.
+
+Laws: a scenario is written once and takes the fixture `cell`; what a version cannot say is a row of LACKS, never a
+branch of a scenario. Servers are shared by the scenarios of a module, so every scenario makes its own tasks and looks
+at nothing else. Refusals are read here from the bytes on the wire, not with the client under test.
+"""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import aiohttp
+import grpc.aio
+import orjson
+from a2a_stubs import google, v03_grpc, v1, v1_grpc
+from google.protobuf.message import Message
+from yarl import URL
+
+from a2a_grpc import v03
+from a2a_grpc.bindings import jsonrpc, rest
+from a2a_grpc.call import GRPC, JSONRPC, REST, V03, V1, VERSIONS, Call, Caller
+from a2a_grpc.client import Client, Events
+from a2a_grpc.config import Options
+from a2a_grpc.errors import A2AError
+from a2a_grpc.protojson_values import json_of
+from a2a_grpc.server import Server
+from a2a_grpc.v03_names import METHOD_NAMES
+from tests.contract.agents import AGENTS, gates
+
+HERE = {"grpc": "127.0.0.1:0", "http": "127.0.0.1:0", "grace": 0.0, "cancel_grace": 0.3}
+BINDINGS = {"grpc": GRPC, "jsonrpc": JSONRPC, "rest": REST}
+STORES = ("memory", "sqlite")
+WIRES = [(binding, version) for version in VERSIONS for binding in BINDINGS]
+OLD = frozenset((binding, V03) for binding in BINDINGS)
+PROTO_OLD = OLD - {("jsonrpc", V03)}
+
+LACKS: dict[str, tuple[frozenset[tuple[str, str]], str]] = {
+    "ListTasks": (OLD, "v0.3 cannot list tasks (I-46)"),
+    "tenant": (OLD, "v0.3 has no tenant (L-13)"),
+    "no history": (PROTO_OLD, "the v0.3 proto reads historyLength 0 as unset (L-26)"),
+    "cancel metadata": (PROTO_OLD, "the v0.3 proto has no metadata on a cancel (part 7)"),
+    "references": (PROTO_OLD, "the v0.3 proto has no referenceTaskIds (L-27)"),
+    "pages of configs": (frozenset({("jsonrpc", V03)}), "v0.3 JSON-RPC lists all configs at once (L-29)"),
+    "empty id": (frozenset({("rest", V1), *PROTO_OLD}), "a resource name has no empty segment"),
+    "config without id": (OLD, "v0.3 gives it the id of the task (L-20)"),
+    "refused subscription": (OLD, "v0.3 answers with the task, and closes (V03-29)"),
+    "its own codes": (OLD, "v0.3 has one error for a missing extended card (I-35)"),
+    "event numbers": (frozenset({("grpc", V1), ("grpc", V03)}), "gRPC has no event ids beside the messages"),
+    "unspecified role": (OLD, "v0.3 JSON cannot say it, and its client does not send it (L-12)"),
+}
+"""What some wires cannot say, and why; scenarios ask by `needs`. Rows and cells may be taken away, never added."""
+
+TERMINAL = (v1.TASK_STATE_COMPLETED, v1.TASK_STATE_FAILED, v1.TASK_STATE_CANCELED, v1.TASK_STATE_REJECTED)
+
+
+def fresh(kind: str = "n") -> str:
+    """A name that nobody else has."""
+    return f"{kind}-{uuid.uuid4().hex[:12]}"
+
+
+def said(text: str = "echo hi", **more: Any) -> v1.SendMessageRequest:
+    """A message to send. Keywords are fields of the message (task_id, context_id, ...), or `now`, `history`, `modes`,
+    `push`, `metadata` and `tenant` of the request."""
+    request = v1.SendMessageRequest(tenant=more.pop("tenant", ""))
+    configuration = request.configuration
+    configuration.return_immediately = more.pop("now", False)
+    configuration.accepted_output_modes.extend(more.pop("modes", ()))
+    if (history := more.pop("history", None)) is not None:
+        configuration.history_length = history
+    if push := more.pop("push", None):
+        configuration.task_push_notification_config.CopyFrom(push)
+    if metadata := more.pop("metadata", None):
+        request.metadata.update(metadata)
+    parts = more.pop("parts", None) or [v1.Part(text=text)]
+    request.message.CopyFrom(
+        v1.Message(**{"message_id": fresh("m"), "role": v1.ROLE_USER, "parts": parts, **more}),
+    )
+    return request
+
+
+def texts(task: v1.Task) -> list[str]:
+    """The text of each artifact."""
+    return ["".join(part.text for part in artifact.parts) for artifact in task.artifacts]
+
+
+def data(task: v1.Task) -> Any:
+    """The value of the data part of the first artifact."""
+    return json_of(task.artifacts[0].parts[0].data)
+
+
+def spoken(task: v1.Task) -> list[str]:
+    """The text of each message of the history."""
+    return [entry.parts[0].text for entry in task.history]
+
+
+class Refusal(NamedTuple):
+    """An error as it was on the wire. status: HTTP status or gRPC code; code: of JSON-RPC and v0.3, else 0."""
+
+    status: int
+    code: int
+    reason: str
+    domain: str
+    fields: tuple[str, ...]
+    text: str
+    headers: Mapping[str, str]
+
+
+class Site:
+    """A running server and one client for each wire."""
+
+    def __init__(self, server: Server, http: aiohttp.ClientSession, channel: grpc.aio.Channel, stack: Any) -> None:
+        self.server, self.http, self.channel = server, http, channel
+        self._stack = stack
+        self._clients: dict[tuple[Any, ...], Client] = {}
+
+    async def client(self, binding: str, version: str, **settings: Any) -> Client:
+        key = (binding, version, repr(settings))
+        if key not in self._clients:
+            made = Client(self.server.http_url, binding=BINDINGS[binding], version=version, timeout=60, **settings)
+            self._clients[key] = await self._stack.enter_async_context(made)
+        return self._clients[key]
+
+
+class Sites:
+    """The servers of a module, started when first asked for."""
+
+    def __init__(self, folder: Path, stack: AsyncExitStack) -> None:
+        self._folder, self._stack = folder, stack
+        self._sites: dict[str, Site] = {}
+
+    async def site(self, store: str, agent: str = "scenes", own: bool = False, **options: Any) -> Site:
+        """A server of one of AGENTS, or of `agents` given; own: not shared with any other scenario."""
+        key = fresh() if own else repr((store, agent, sorted(options.items(), key=str)))
+        if key not in self._sites:
+            address = f"sqlite:{self._folder / fresh('db')}" if store == "sqlite" else "memory:"
+            agents: Any = {name: AGENTS[name]() for name in agent.split()} if " " in agent else AGENTS[agent]()
+            settings = Options(**{**HERE, "store": address, **options})
+            server = await self._stack.enter_async_context(Server(agents, settings, interceptors=(as_told,)))
+            http = await self._stack.enter_async_context(aiohttp.ClientSession())
+            channel = await self._stack.enter_async_context(grpc.aio.insecure_channel(server.grpc_address))
+            self._sites[key] = Site(server, http, channel, self._stack)
+        return self._sites[key]
+
+
+@asynccontextmanager
+async def as_told(call: Call, request: Message) -> AsyncIterator[None]:
+    """An interceptor that believes what the header `x-caller` says; without it nobody is known."""
+    if subject := call.metadata.get("x-caller"):
+        call.caller = Caller(subject, authenticated=True)
+    yield
+
+
+class Cell:
+    """One binding, version and store, and a server to talk to."""
+
+    def __init__(self, binding: str, version: str, store: str, site: Site, client: Client) -> None:
+        self.binding, self.version, self.store = binding, version, store
+        self.site, self.client = site, client
+
+    def __str__(self) -> str:
+        return f"{self.binding}-{self.version}-{self.store}"
+
+    # -- short ways through the client
+
+    async def connect(self, **settings: Any) -> Client:
+        """A client of the same cell with other settings; it is closed with the server."""
+        return await self.site.client(self.binding, self.version, **settings)
+
+    async def caller(self, subject: str) -> "Cell":
+        """The same cell as somebody who is known."""
+        client = await self.connect(headers={"x-caller": subject})
+        return Cell(self.binding, self.version, self.store, self.site, client)
+
+    async def over(self, binding: str, version: str) -> "Cell":
+        """Another wire to the same server."""
+        return Cell(binding, version, self.store, self.site, await self.site.client(binding, version))
+
+    async def task(self, text: str = "echo hi", **more: Any) -> v1.Task:
+        """Send, and the task that came of it."""
+        answer = await self.client.send(said(text, **more))
+        assert answer.WhichOneof("payload") == "task", answer
+        return answer.task
+
+    async def held(self, scene: str = "hold", **more: Any) -> tuple[v1.Task, str]:
+        """A task that works until its gate, whose name is given too, is opened."""
+        name = fresh("gate")
+        task = await self.task(f"{scene} {name}", now=True, **more)
+        await self.reach(task.id, v1.TASK_STATE_WORKING)
+        return task, name
+
+    def stream(self, text: str = "echo hi", **more: Any) -> Events:
+        return self.client.stream(said(text, **more))
+
+    async def reach(self, task_id: str, *states: int) -> v1.Task:
+        """The task once it is in one of some states, terminal ones by default."""
+        async with asyncio.timeout(30):
+            while (task := await self.client.get(task_id)).status.state not in (states or TERMINAL):
+                await asyncio.sleep(0.01)
+        return task
+
+    async def release(self, task: v1.Task, gate: str) -> v1.Task:
+        """Open the gate and wait for the end."""
+        gates[gate].set()
+        return await self.reach(task.id)
+
+    # -- refusals
+
+    async def refuses(
+        self, error: type[A2AError], operation: str, request: Any, *fields: str, **headers: str
+    ) -> Refusal:
+        """Check that a call is refused as its wire and version say it (ERR-01 to ERR-06); fields: those to be named."""
+        found = await self.refusal(operation, request, headers)
+        assert (found.reason, found.domain) == (error.reason, "a2a-protocol.org"), found
+        assert found.text
+        expected = error.http if self.binding == "rest" else int(error.grpc) if self.binding == "grpc" else 200
+        streamed = operation in STREAMING and self.version == V03
+        kept = error.http in (401, 403, 413, 415, 429, 503)
+        if self.binding != "grpc":
+            expected = error.http if kept else 200 if streamed else expected
+        assert found.status == expected, found
+        if self.binding == "jsonrpc" or (self.binding, self.version) == ("rest", V03):
+            assert found.code == error.jsonrpc, found
+        assert set(fields) <= set(found.fields), found
+        return found
+
+    async def refusal(self, operation: str, request: Any, headers: Mapping[str, str] | None = None) -> Refusal:
+        """The error that the wire carries."""
+        told = {name.replace("_", "-").lower(): value for name, value in (headers or {}).items()}
+        told.setdefault("a2a-version", self.version)
+        if self.binding == "grpc":
+            return await self._grpc_refusal(operation, request, told)
+        verb, url, sent, body = self._http_request(operation, request)
+        async with self.site.http.request(verb, URL(url, encoded=True), headers=sent | told, data=body) as reply:
+            body = await reply.read()
+            if reply.content_type == "text/event-stream":
+                assert body.startswith(b"data: ") and body.count(b"data: ") == 1, body
+                body = body.removeprefix(b"data: ")
+        return http_refusal(reply.status, orjson.loads(body), reply.headers)
+
+    async def post(self, operation: str, request: Any, **headers: str) -> tuple[int, Any, Mapping[str, str]]:
+        """Status, loaded JSON body and headers of the answer to a call over HTTP."""
+        verb, url, sent, body = self._http_request(operation, request)
+        told = {name.replace("_", "-").lower(): value for name, value in headers.items()}
+        async with self.site.http.request(verb, URL(url, encoded=True), headers=sent | told, data=body) as reply:
+            return reply.status, orjson.loads(await reply.read()), reply.headers
+
+    async def json(self, operation: str, request: Any) -> Any:
+        """The JSON of a good answer over HTTP, out of its JSON-RPC envelope."""
+        status, value, _ = await self.post(operation, request)
+        assert status == 200, value
+        return value["result"] if self.binding == "jsonrpc" else value
+
+    def _http_request(self, operation: str, request: Any) -> tuple[str, str, dict[str, str], bytes]:
+        base = self.site.server.http_url
+        if self.binding == "jsonrpc":
+            return "POST", base, *jsonrpc.request(operation, request, 7, self.version)
+        verb, path, headers, body = rest.request(operation, request, "", self.version)
+        return verb, base + path, headers, body
+
+    async def _grpc_refusal(self, operation: str, request: Any, headers: Mapping[str, str]) -> Refusal:
+        name, stubs = operation, v1_grpc
+        if self.version == V03:
+            name, request, stubs = METHOD_NAMES[operation], v03.down_request(operation, request), v03_grpc
+        call = getattr(stubs.A2AServiceStub(self.site.channel), name)(request, metadata=tuple(headers.items()))
+        try:
+            await (call.read() if operation in STREAMING else call)
+        except grpc.aio.AioRpcError as fault:
+            return grpc_refusal(fault)
+        raise AssertionError(f"{operation} was not refused")
+
+
+STREAMING = frozenset(row.name for row in v1_grpc.METHODS if row.server_streaming)
+
+
+def http_refusal(status: int, body: Any, headers: Mapping[str, str]) -> Refusal:
+    """The error of a JSON-RPC response, of a v1.0 REST body or of a v0.3 REST body."""
+    error = body.get("error", body)
+    code = body.get("code", error["code"] if error["code"] < 0 else 0)
+    details = error.get("details") or error.get("data") or []
+    by_type = {detail["@type"].rpartition(".")[2]: detail for detail in details}
+    info = by_type.get("ErrorInfo", {})
+    fields = tuple(entry["field"] for entry in by_type.get("BadRequest", {}).get("fieldViolations", ()))
+    if "status" in error:
+        assert error["code"] == status or status == 200
+    return Refusal(status, code, info.get("reason"), info.get("domain"), fields, error["message"], headers)
+
+
+def grpc_refusal(fault: grpc.aio.AioRpcError) -> Refusal:
+    """The error of a gRPC status; the status inside agrees with the one outside (GRPC-07)."""
+    trailers = {key: value for key, value in fault.trailing_metadata() or ()}
+    status = google.Status.FromString(trailers["grpc-status-details-bin"])
+    assert status.code == fault.code().value[0]
+    info, bad = google.ErrorInfo(), google.BadRequest()
+    for detail in status.details:
+        for target in (info, bad):
+            if detail.type_url.endswith(target.DESCRIPTOR.full_name):
+                target.ParseFromString(detail.value)
+    fields = tuple(violation.field for violation in bad.field_violations)
+    return Refusal(status.code, 0, info.reason, info.domain, fields, fault.details() or "", trailers)
