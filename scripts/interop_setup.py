@@ -94,6 +94,19 @@ def make_go(folder: Path) -> tuple[str, Path]:
     return "BINARY", binary
 
 
+def make_by_itself(folder: Path) -> tuple[str, Path]:
+    """The folder's own script, given the folder to fill and this Python (which has grpcio-tools)."""
+    target = TOOLS / folder.name
+
+    def make() -> None:
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir(parents=True)
+        run(folder / "setup", target, sys.executable, cwd=folder)
+
+    once(folder.name, target, sources(folder), make)
+    return "FOLDER", target
+
+
 class Kind(NamedTuple):
     """A file that shows what a folder needs, and what makes it; answers the end of a variable's name and its value."""
 
@@ -102,19 +115,26 @@ class Kind(NamedTuple):
 
 
 KINDS = (
+    Kind("setup", make_by_itself),
     Kind("requirements.txt", make_python),
     Kind("package-lock.json", make_node),
     Kind("go.mod", make_go),
 )
+"""The first that fits is taken: an executable `setup` spares a folder every rule made here."""
 
 
-def folders() -> Iterator[tuple[str, Path]]:
+def folders(failed: list[str]) -> Iterator[tuple[str, Path]]:
     """Every variable that the folders of tests/interop ask for: `A2A_<FOLDER>_<WHAT>`."""
     for folder in sorted(path for path in INTEROP.iterdir() if path.is_dir()):
-        for kind in KINDS:
-            if (folder / kind.file).exists():
-                what, made = kind.make(folder)
-                yield f"A2A_{folder.name.upper()}_{what}", made
+        kind = next((kind for kind in KINDS if (folder / kind.file).exists()), None)
+        if kind is None:
+            continue
+        try:
+            what, made = kind.make(folder)
+        except (OSError, subprocess.CalledProcessError) as fault:
+            failed.append(f"{folder.name}: {fault}")
+        else:
+            yield f"A2A_{folder.name.upper()}_{what}", made
 
 
 def ranges() -> Iterator[Path]:
@@ -124,16 +144,18 @@ def ranges() -> Iterator[Path]:
         yield python_environment(edge, edges(edge), found.stdout.strip())
 
 
-def main() -> None:
-    """Make everything, then write .tools/env."""
+def main() -> int:
+    """Make everything, then write .tools/env; 1 when something could not be made."""
     parser = argparse.ArgumentParser(description="Install below .tools what the interoperability tests need.")
     parser.parse_args()
-    variables = {name: str(made) for name, made in folders()}
+    failed: list[str] = []
+    variables = {name: str(made) for name, made in folders(failed)}
     variables["A2A_RANGE_PYTHONS"] = os.pathsep.join(map(str, ranges()))
     variables["BUF"] = str(INTEROP / "buf" / "node_modules" / ".bin" / "buf")
     (TOOLS / "env").write_text("".join(f"{name}={value}\n" for name, value in variables.items()))
-    print(f"written: {(TOOLS / 'env').relative_to(ROOT)}")
+    print(f"written: {(TOOLS / 'env').relative_to(ROOT)}", *failed, sep="\n")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
