@@ -1,0 +1,236 @@
+"""`python -m tests.bench`: start the servers, measure in turns, print a table, write JSON if asked to.
+
+Laws: servers share one core and the client has another, where the system lets one choose. Everything that is compared
+is measured in turns, in one order and then in the other, and the median of the ratios of the rounds counts.
+"""
+
+import argparse
+import base64
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import uvloop
+from a2a_stubs import v1
+
+from a2a_grpc.bindings import jsonrpc, rest
+from a2a_grpc.call import GRPC, JSONRPC, V1
+from tests.bench.load import Battery, Sample, message_for, request_for
+from tests.bench.plan import GET, SCENARIOS, Load, Ratio, groups, loads
+
+STORED: Final = 8
+"""Tasks that calls about stored tasks ask for in turns."""
+
+LIBRARIES: Final = ("grpcio", "aiohttp", "protobuf", "orjson", "uvloop")
+
+HEAD: Final = (
+    "| subject | base | wire | rate/s | base/s | ratio | from..to | goal | CPU us | base us | CPU ratio | client |",
+    "| --- | --- | --- | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |",
+)
+
+
+class Process:
+    """A server of servers.py. core: the one it may use, None for any. pid: its process; hosts: its addresses."""
+
+    def __init__(self, core: int | None, *words: str) -> None:
+        command = [sys.executable, "-m", "tests.bench.servers", *words]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._process.stdin and self._process.stdout
+        self._in, self._out = self._process.stdin, self._process.stdout
+        self.pid = self._process.pid
+        if core is not None:
+            os.sched_setaffinity(self.pid, {core})
+        self.hosts: dict[str, str] = json.loads(self._out.readline())
+
+    def cpu(self) -> float:
+        """CPU seconds so far, of all threads."""
+        self._in.write(b"\n")
+        self._in.flush()
+        return float(self._out.readline())
+
+    def host(self, wire: str) -> str:
+        """The address of a wire."""
+        return self.hosts["grpc" if wire == GRPC else "http"]
+
+    def stop(self) -> None:
+        """End it."""
+        self._in.close()
+        self._process.wait(30)
+
+
+def cores() -> tuple[int | None, int | None]:
+    """The core of the servers and that of the client."""
+    if not hasattr(os, "sched_setaffinity") or len(free := sorted(os.sched_getaffinity(0))) < 2:
+        return None, None
+    return free[0], free[-1]
+
+
+class Bench:
+    """The servers of a run. args: as on the command line; folder: for files that are not kept."""
+
+    def __init__(self, args: argparse.Namespace, folder: Path) -> None:
+        self._args = args
+        self._folder = folder
+        self._core, own = cores()
+        if own is not None:
+            os.sched_setaffinity(0, {own})
+        self._servers: dict[str, Process] = {}
+        self._start("memory")
+        self._start("sqlite", str(folder / "bench.db"))
+
+    def _start(self, kind: str, *words: str) -> None:
+        self._servers[kind] = Process(self._core, kind, *words)
+
+    def stop(self) -> None:
+        """End the servers."""
+        for server in self._servers.values():
+            server.stop()
+
+    async def run(self) -> list[dict[str, Any]]:
+        """Measure everything; prints rows as they are ready."""
+        plan = groups(self._args.only)
+        await self._prepare(load for ratios in plan for ratio in ratios for load in (ratio.subject, ratio.base))
+        print(*HEAD, sep="\n", flush=True)
+        return [row for ratios in plan for row in await self._group(ratios)]
+
+    async def _prepare(self, wanted: Iterable[Load]) -> None:
+        """Learn from our own server what the bare one has to answer, then start that."""
+        known = {}
+        for load in {load for load in wanted if load.server == "bare"}:
+            battery = await self._open(load._replace(server="memory"))
+            battery.close()
+            scenario = SCENARIOS[load.scenario]
+            known[_path(load)] = {
+                "operation": scenario.operation if load.wire == GRPC else "",
+                "stream": scenario.events,
+                "media": "text/event-stream" if scenario.events else "application/json",
+                "answers": [base64.b64encode(answer).decode() for answer in battery.answers],
+            }
+        file = self._folder / "answers.json"
+        file.write_text(json.dumps(known))
+        self._start("bare", str(file))
+
+    async def _open(self, load: Load) -> Battery:
+        server = self._servers[load.server]
+        host, bare = server.host(load.wire), load.server == "bare"
+        stored = SCENARIOS[load.scenario].operation == GET
+        ids = [await self._store(load) for _ in range(STORED)] if stored and not bare else [""]
+        ids = ["a"] if bare else ids
+        made = [request_for(load, message_for(load, name), host, _path(load) if bare else "") for name in ids]
+        battery = Battery(load, made, server.cpu)
+        await battery.open(host)
+        return battery
+
+    async def _store(self, load: Load) -> str:
+        """The id of a new task."""
+        load = load._replace(scenario="echo", version=V1)
+        host, operation = self._servers[load.server].host(load.wire), SCENARIOS["echo"].operation
+        battery = Battery(load, [request_for(load, message_for(load), host)], float)
+        await battery.open(host)
+        battery.close()
+        return _task_id(load.wire, operation, battery.answers[0])
+
+    async def _group(self, ratios: list[Ratio]) -> list[dict[str, Any]]:
+        batteries = {load: await self._open(load) for load in loads(ratios)}
+        for battery in batteries.values():
+            await battery.fire(self._args.seconds / 4)
+        samples: dict[Load, list[Sample]] = {load: [] for load in batteries}
+        for number in range(self._args.rounds):
+            order = list(batteries)
+            for load in reversed(order) if number % 2 else order:
+                samples[load].append(await batteries[load].fire(self._args.seconds))
+        for battery in batteries.values():
+            battery.close()
+        rows = [_row(ratio, samples[ratio.subject], samples[ratio.base]) for ratio in ratios]
+        for row in rows:
+            print(_line(row), flush=True)
+        return rows
+
+
+def _path(load: Load) -> str:
+    return f"/{load.scenario}/{load.wire}".replace(" ", "-").replace("+", "-")
+
+
+def _task_id(wire: str, operation: str, answer: bytes) -> str:
+    """The id of the task in an answer to a message."""
+    if wire == GRPC:
+        return v1.SendMessageResponse.FromString(answer).task.id
+    found: Any = jsonrpc.result(operation, answer) if wire == JSONRPC else rest.result(operation, 200, {}, answer)
+    return str(found.task.id)
+
+
+def _row(ratio: Ratio, subject: list[Sample], base: list[Sample]) -> dict[str, Any]:
+    pairs = list(zip(subject, base, strict=True))
+    shares = [one.rate / other.rate for one, other in pairs]
+    return {
+        "subject": str(ratio.subject),
+        "base": str(ratio.base),
+        "wire": ratio.subject.wire,
+        "rate": median(sample.rate for sample in subject),
+        "base_rate": median(sample.rate for sample in base),
+        "ratio": median(shares),
+        "lowest": min(shares),
+        "highest": max(shares),
+        "goal": ratio.goal,
+        "server_us": median(sample.server_us for sample in subject),
+        "base_server_us": median(sample.server_us for sample in base),
+        "cpu_ratio": median(other.server_us / one.server_us for one, other in pairs),
+        "client_busy": max(sample.client_busy for sample in (*subject, *base)),
+    }
+
+
+def _line(row: dict[str, Any]) -> str:
+    goal = "" if row["goal"] is None else f"{row['goal']:.2f}"
+    return (
+        f"| {row['subject']} | {row['base']} | {row['wire']} | {row['rate']:.0f} | {row['base_rate']:.0f} |"
+        f" {row['ratio']:.2f} | {row['lowest']:.2f}..{row['highest']:.2f} | {goal} | {row['server_us']:.0f} |"
+        f" {row['base_server_us']:.0f} | {row['cpu_ratio']:.2f} | {row['client_busy']:.2f} |"
+    )
+
+
+def machine() -> dict[str, Any]:
+    """What the numbers depend on besides the code."""
+    return {
+        "date": time.strftime("%Y-%m-%d"),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count(),
+        "load": [round(value, 1) for value in os.getloadavg()],
+        "python": platform.python_version(),
+        "libraries": {name: version(name) for name in LIBRARIES},
+    }
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--full", action="store_true", help="5 rounds of 2 s instead of 2 of 0.3 s")
+    parser.add_argument("--rounds", type=int, help="how often each load is measured")
+    parser.add_argument("--seconds", type=float, help="how long each time")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only scenarios whose name has this in it")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything there, too")
+    args = parser.parse_args()
+    args.rounds = args.rounds or (5 if args.full else 2)
+    args.seconds = args.seconds or (2.0 if args.full else 0.3)
+    about = machine()
+    print(*(f"- {name}: {value}" for name, value in about.items()), "", sep="\n")
+    with TemporaryDirectory() as folder:
+        bench = Bench(args, Path(folder))
+        try:
+            rows = uvloop.run(bench.run())
+        finally:
+            bench.stop()
+    if args.json:
+        args.json.write_text(json.dumps({"about": about, "rounds": args.rounds, "seconds": args.seconds, "rows": rows}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""What is measured, and against what: one table.
+
+Laws: a row is a scenario on a server, said once for every wire; rows for single wires are computed. Goals are shares of
+the base measured in the same run, never absolute numbers: they mean the same on every machine.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from a2a_grpc.call import GRPC, JSONRPC, REST, V03, V1
+
+WIRES: Final = (GRPC, JSONRPC, REST)
+
+SEND: Final = "SendMessage"
+STREAM: Final = "SendStreamingMessage"
+GET: Final = "GetTask"
+
+
+class Scenario(NamedTuple):
+    """One kind of call. text: what is sent, empty for a call about stored tasks; at_once: calls in flight; events:
+    whether events are counted instead of calls."""
+
+    operation: str
+    text: str
+    at_once: int
+    events: bool = False
+
+
+SCENARIOS: Final[Mapping[str, Scenario]] = {
+    "echo": Scenario(SEND, "echo hello", 32),
+    "reply": Scenario(SEND, "reply hello", 32),
+    "get": Scenario(GET, "", 32),
+    "stream 200": Scenario(STREAM, "chunks 200", 16, events=True),
+    "paced 200": Scenario(STREAM, "paced 200", 16, events=True),
+    "artifact 10000": Scenario(STREAM, "chunks 10000", 1, events=True),
+    "artifact 100": Scenario(STREAM, "chunks 100", 1, events=True),
+}
+"""The words are those that the agent in servers.py obeys. Paced chunks come one by one, as from a model; the others
+as fast as the agent can write."""
+
+
+class Load(NamedTuple):
+    """A scenario sent to one server over one wire. server: `bare`, `memory` or `sqlite`."""
+
+    server: str
+    scenario: str
+    wire: str = ""
+    version: str = V1
+
+    def __str__(self) -> str:
+        old = "" if self.version == V1 else " v0.3"
+        return f"{self.scenario}, {self.server}{old}"
+
+
+class Ratio(NamedTuple):
+    """What is compared. goal: the least share of the base's rate that is aimed at, None for no goal."""
+
+    subject: Load
+    base: Load
+    goal: float | None
+
+
+def _http(goal: float) -> Mapping[str, float]:
+    return {JSONRPC: goal, REST: goal}
+
+
+_ROWS: Final[tuple[tuple[Load, Load, Mapping[str, float]], ...]] = (
+    (Load("memory", "echo"), Load("bare", "echo"), {GRPC: 0.75} | _http(0.35)),
+    (Load("memory", "echo", version=V03), Load("memory", "echo"), {JSONRPC: 0.8}),
+    (Load("sqlite", "echo"), Load("memory", "echo"), {GRPC: 0.6} | _http(0.6)),
+    (Load("memory", "reply"), Load("bare", "reply"), _http(0.5)),
+    (Load("memory", "get"), Load("bare", "get"), {GRPC: 0.95} | _http(0.75)),
+    (Load("memory", "stream 200"), Load("bare", "stream 200"), {GRPC: 0.8} | _http(0.25)),
+    (Load("memory", "paced 200"), Load("bare", "stream 200"), {}),
+    (Load("sqlite", "artifact 10000"), Load("bare", "artifact 10000"), {}),
+    (Load("sqlite", "artifact 10000"), Load("memory", "artifact 10000"), {GRPC: 0.5} | _http(0.5)),
+    (Load("sqlite", "artifact 10000"), Load("sqlite", "artifact 100"), {GRPC: 0.8} | _http(0.8)),
+)
+
+
+def groups(only: str = "") -> list[list[Ratio]]:
+    """The ratios of each scenario and wire; what is in one list is measured in turns. only: a part of the name of the
+    scenarios wanted; default all."""
+    found: dict[tuple[str, str], list[Ratio]] = {}
+    for subject, base, goals in _ROWS:
+        for wire in WIRES:
+            ratio = Ratio(subject._replace(wire=wire), base._replace(wire=wire), goals.get(wire))
+            if only in subject.scenario:
+                found.setdefault((subject.scenario.replace("paced", "stream"), wire), []).append(ratio)
+    return list(found.values())
+
+
+def loads(ratios: list[Ratio]) -> list[Load]:
+    """What has to be measured for some ratios, each once, bases first."""
+    return sorted({load for ratio in ratios for load in (ratio.subject, ratio.base)}, key=lambda load: load.server)

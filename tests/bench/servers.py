@@ -1,0 +1,149 @@
+"""The servers that are measured, each a process of its own: ours with a store, and a bare one with prepared answers.
+
+Laws: `python -m tests.bench.servers memory|sqlite|bare [FILE]` prints its addresses as one line of JSON, then its CPU
+seconds for every line that it reads, and ends with its input. The bare server does what no server can leave out: gRPC
+messages are parsed and serialised, HTTP bodies are read, every event is written by itself, through the same libraries
+and on the same event loop.
+"""
+
+import asyncio
+import base64
+import json
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import grpc
+import grpc.aio
+import uvloop
+from a2a_stubs import v1_grpc
+from aiohttp import web
+
+from a2a_grpc import Agent, Options, Server, TaskHandle
+
+CHUNK: Final = "a chunk of text, "
+
+agent: Final = Agent(name="Bench", description="Does what the first word says.", version="1", skills=[])
+
+
+@agent.handle
+async def obey(task: TaskHandle) -> None:
+    """`reply ...`, `chunks N`, `paced N`, or anything else for an artifact with the same text."""
+    word, _, rest = task.text.partition(" ")
+    if word == "reply":
+        await task.reply(task.text)
+    elif word in ("chunks", "paced"):
+        out, last = task.artifact(name="text"), int(rest)
+        for number in range(1, last + 1):
+            if word == "paced":
+                await asyncio.sleep(0)
+            await out.write(CHUNK, last=number == last)
+    else:
+        await task.add_artifact(task.text)
+
+
+@asynccontextmanager
+async def ours(store: str) -> AsyncIterator[dict[str, str]]:
+    """The product; the store as in its option."""
+    async with Server(agent, Options(grpc="127.0.0.1:0", http="127.0.0.1:0", store=store)) as server:
+        yield {"grpc": server.grpc_address, "http": server.http_address}
+
+
+@asynccontextmanager
+async def bare(known: dict[str, Any]) -> AsyncIterator[dict[str, str]]:
+    """grpc.aio and aiohttp alone. known: path -> operation ("" on HTTP), whether it streams, media type, answers."""
+    for row in known.values():
+        row["answers"] = [base64.b64decode(text) for text in row["answers"]]
+    port = grpc.aio.server()
+    rpcs = {path: _rpc(row) for path, row in known.items() if row["operation"]}
+    port.add_generic_rpc_handlers((_Rpcs(rpcs),))
+    address = f"127.0.0.1:{port.add_insecure_port('127.0.0.1:0')}"
+    await port.start()
+    pages = {path: _page(row) for path, row in known.items() if not row["operation"]}
+
+    async def serve(request: web.BaseRequest) -> web.StreamResponse:
+        return await pages[request.path](request)  # type: ignore[no-any-return]
+
+    runner = web.ServerRunner(web.Server(serve, access_log=None))
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    yield {"grpc": address, "http": "127.0.0.1:{1}".format(*runner.addresses[0])}
+    await runner.cleanup()
+    await port.stop(0)
+
+
+class _Rpcs(grpc.GenericRpcHandler):  # type: ignore[misc]
+    def __init__(self, rpcs: dict[str, Any]) -> None:
+        self._rpcs = rpcs
+
+    def service(self, details: Any) -> Any:
+        return self._rpcs.get(details.method)
+
+
+def _rpc(row: dict[str, Any]) -> Any:
+    method = next(method for method in v1_grpc.METHODS if method.name == row["operation"])
+    answers = [method.output.FromString(answer) for answer in row["answers"]]
+    forms = {
+        "request_deserializer": method.input.FromString,
+        "response_serializer": method.output.SerializeToString,
+    }
+
+    async def unary(request: Any, context: Any) -> Any:
+        return answers[0]
+
+    async def stream(request: Any, context: Any) -> None:
+        for answer in answers:
+            await context.write(answer)
+
+    if row["stream"]:
+        return grpc.unary_stream_rpc_method_handler(stream, **forms)
+    return grpc.unary_unary_rpc_method_handler(unary, **forms)
+
+
+def _page(row: dict[str, Any]) -> Callable[[web.BaseRequest], Any]:
+    answers, headers = row["answers"], {"content-type": row["media"]}
+
+    async def unary(request: web.BaseRequest) -> web.StreamResponse:
+        await request.read()
+        return web.Response(body=answers[0], headers=headers)
+
+    async def stream(request: web.BaseRequest) -> web.StreamResponse:
+        await request.read()
+        response = web.StreamResponse(headers=headers)
+        await response.prepare(request)
+        for answer in answers:
+            await response.write(answer)
+        await response.write_eof()
+        return response
+
+    return stream if row["stream"] else unary
+
+
+async def run(server: AbstractAsyncContextManager[dict[str, str]]) -> None:
+    """Serve until the input ends."""
+    over = asyncio.Event()
+
+    def told() -> None:
+        if os.read(0, 64):
+            print(time.process_time(), flush=True)
+        else:
+            asyncio.get_running_loop().remove_reader(0)
+            over.set()
+
+    async with server as addresses:
+        print(json.dumps(addresses), flush=True)
+        asyncio.get_running_loop().add_reader(0, told)
+        await over.wait()
+
+
+def main(kind: str, file: str = "") -> None:
+    """The command."""
+    uvloop.run(run(bare(json.loads(Path(file).read_bytes())) if kind == "bare" else ours(f"{kind}:{file}")))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
