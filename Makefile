@@ -9,7 +9,7 @@ ARGS ?=
 export $(shell sed 's/=.*//' .tools/env 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format proto lint-proto requirements bench interop-setup clean
+.PHONY: help setup run test check format proto lint-proto requirements bench interop-setup services services-stop clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
@@ -25,7 +25,7 @@ $(STAMP): pyproject.toml
 run: setup ## Serve the demo agent on ports 50051 (gRPC) and 8080 (HTTP)
 	$(BIN)/a2a-grpc serve $(ARGS)
 
-test: setup ## Run all tests; those whose tools are missing are skipped (see interop-setup)
+test: setup ## Run all tests; those whose tools are missing are skipped (see interop-setup, services)
 	$(BIN)/python -m pytest --numprocesses auto $(ARGS)
 
 check: setup ## Format, lint, types, the laws, the requirement ledger
@@ -54,6 +54,12 @@ bench: setup ## Measure; see tests/bench
 
 interop-setup: setup ## Install below .tools what the interoperability tests need; cheap when nothing changed
 	$(BIN)/python scripts/interop_setup.py $(ARGS)
+
+services: setup ## Start the PostgreSQL and NATS servers that tests use, on free loopback ports
+	$(BIN)/python scripts/services.py start
+
+services-stop: setup ## Stop them and remove what they kept
+	$(BIN)/python scripts/services.py stop
 
 clean: ## Remove everything that the other targets make
 	rm -rf .venv .tools build *.egg-info tests/interop/*/node_modules

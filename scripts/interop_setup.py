@@ -144,6 +144,12 @@ def ranges() -> Iterator[Path]:
         yield python_environment(edge, edges(edge), found.stdout.strip())
 
 
+def servers() -> dict[str, str]:
+    """The addresses of servers that services.py started."""
+    lines = (TOOLS / "env").read_text().splitlines() if (TOOLS / "env").exists() else []
+    return dict(line.split("=", 1) for line in lines if line.startswith(("A2A_POSTGRES_URL=", "A2A_NATS_URL=")))
+
+
 def main() -> int:
     """Make everything, then write .tools/env; 1 when something could not be made."""
     parser = argparse.ArgumentParser(description="Install below .tools what the interoperability tests need.")
@@ -152,7 +158,7 @@ def main() -> int:
     variables = {name: str(made) for name, made in folders(failed)}
     variables["A2A_RANGE_PYTHONS"] = os.pathsep.join(map(str, ranges()))
     variables["BUF"] = str(INTEROP / "buf" / "node_modules" / ".bin" / "buf")
-    (TOOLS / "env").write_text("".join(f"{name}={value}\n" for name, value in variables.items()))
+    (TOOLS / "env").write_text("".join(f"{name}={value}\n" for name, value in (variables | servers()).items()))
     print(f"written: {(TOOLS / 'env').relative_to(ROOT)}", *failed, sep="\n")
     return 1 if failed else 0
 
