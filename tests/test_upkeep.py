@@ -294,6 +294,27 @@ async def test_a_replica_that_lost_its_task_writes_nothing_more(caplog: pytest.L
         assert not canceled.artifacts and "late events dropped" in caplog.text
 
 
+@pytest.mark.requirement("BL-48", "BL-10")
+async def test_a_function_whose_task_was_taken_over_is_stopped() -> None:
+    stopped = asyncio.Event()
+
+    async def waits(task: TaskHandle) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    whole = Shared()
+    async with replicas(waits, whole, whole, lease=0.6) as (one, two):
+        started = await begin(one)
+        row = await whole.task(ALICE, started.task_id)
+        assert row is not None
+        await whole.renew(row.holder, 0, {row.task_id: row.token})
+        await two.cancel(ALICE, started.task_id, v1.CancelTaskRequest())
+        await asyncio.wait_for(stopped.wait(), 10)
+        assert one.running == 0
+
+
 @pytest.mark.requirement("BL-34", "BL-08")
 @pytest.mark.parametrize("grace", [0.0, 10.0])
 async def test_a_stop_lets_turns_end_within_the_grace_and_fails_the_rest(store: Store, grace: float) -> None:

@@ -64,8 +64,12 @@ class Page(NamedTuple):
 
 @dataclass(slots=True)
 class Started:
-    """What became of a message. `turn`: the turn it started, None if it joined what was there. `known`: the first
-    outcome of the same message, None if this is the first. `row`: the task before the message, None if it made one."""
+    """What became of a message.
+
+    task_id: its task, if it has or gets one. turn, start: the turn that it started, None if it joined what was there.
+    row: the task before the message, None if the message made it. known: the first outcome of the same message, None
+    if this is the first; digest: tells whether the content is the same, b"" where nobody looks.
+    """
 
     task_id: str
     turn: Turn | None = None

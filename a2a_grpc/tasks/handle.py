@@ -63,33 +63,44 @@ class Inbox:
 
 
 class Acts(Protocol):
-    """A turn, as the handle needs it."""
+    """A turn, as the handle needs it: `call` and `request` that started it, ids of the message set; `task_id` and
+    `context_id` of its task; `attempt`, see TaskHandle; `answering`: the message answers a question;
+    `cancel_request`: None until there is one; `author_state`, `history`, `context`: see TaskHandle."""
+
+    call: Call
+    request: v1.SendMessageRequest
+    task_id: str
+    context_id: str
+    attempt: int
+    answering: bool
+    cancel_request: v1.CancelTaskRequest | None
 
     @property
-    def call(self) -> Call: ...
+    def author_state(self) -> dict[str, Any]:
+        """The author's JSON object."""
+
     @property
-    def request(self) -> v1.SendMessageRequest: ...
+    def history(self) -> Sequence[v1.Message]:
+        """Messages so far, not to be changed."""
+
     @property
-    def task_id(self) -> str: ...
-    @property
-    def context_id(self) -> str: ...
-    @property
-    def attempt(self) -> int: ...
-    @property
-    def answering(self) -> bool: ...
-    @property
-    def cancel_request(self) -> v1.CancelTaskRequest | None: ...
-    @property
-    def author_state(self) -> dict[str, Any]: ...
-    @property
-    def history(self) -> Sequence[v1.Message]: ...
-    @property
-    def context(self) -> Context: ...
-    def open_inbox(self) -> Inbox: ...
-    async def work(self, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None: ...
-    async def put_artifact(self, payload: v1.StreamResponse) -> None: ...
-    async def end(self, state: int, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None: ...
-    async def reply(self, message: v1.Message) -> None: ...
+    def context(self) -> Context:
+        """The conversation."""
+
+    def open_inbox(self) -> Inbox:
+        """Declare that messages are taken."""
+
+    async def work(self, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None:
+        """Emit WORKING."""
+
+    async def put_artifact(self, payload: v1.StreamResponse) -> None:
+        """Emit an artifact event."""
+
+    async def end(self, state: int, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None:
+        """End the turn in a state."""
+
+    async def reply(self, message: v1.Message) -> None:
+        """Answer without a task."""
 
 
 class Output:

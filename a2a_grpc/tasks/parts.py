@@ -21,8 +21,11 @@ BYTES_TYPE: Final = "application/octet-stream"
 class Parts(Protocol):
     """A repeated field of parts."""
 
-    def add(self, **fields: Any) -> v1.Part: ...
-    def extend(self, elements: Sequence[v1.Part], /) -> None: ...
+    def add(self, **fields: Any) -> v1.Part:
+        """Append a part made of these fields."""
+
+    def extend(self, elements: Sequence[v1.Part], /) -> None:
+        """Append copies of parts."""
 
 
 def add_parts(parts: Parts, value: Any, media_type: str = "") -> None:

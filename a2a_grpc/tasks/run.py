@@ -49,7 +49,8 @@ STATE_BYTES: Final = 64 * 1024
 
 @dataclass(slots=True)
 class Runtime:
-    """What all turns of a process share. holder: this process's name in leases; turns: those not yet over, by task."""
+    """What all turns of a process share. store, bus, options, feeds: those of the engine; holder: this process's name
+    in leases; turns: those not yet over, by task; work: every asyncio task of the process's own."""
 
     store: Store
     bus: Bus
@@ -444,9 +445,7 @@ class Turn:
             change.dedupe = None
             self.token = await self._runtime.store.commit(change)
         self._opening, self.durable = None, last
-        if ends:
-            self._runtime.turns.pop(self.task_id, None)
-        else:
+        if not ends:
             for event in batch:
                 self.fold.apply(event)
         self._feed.publish(batch, size)

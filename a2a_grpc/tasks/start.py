@@ -33,8 +33,12 @@ def failure(what: str, fault: BaseException) -> str:
 
 @dataclass(slots=True)
 class Start:
-    """What a turn begins with. opening: its first commit, whose events are `payloads`; request: the message that
-    started it, ids set; fold: the task before the opening; answering: the message answers a question."""
+    """What a turn begins with.
+
+    scope, task_id, context_id: which task. call, request: what started it, ids of the message set. fold: the task
+    before the opening. opening: the turn's first commit, whose events are `payloads`. answering: the message answers a
+    question. author_state: `task.state` as stored. attempt: 1, or more when the turn is run again.
+    """
 
     scope: Scope
     call: Call
