@@ -237,7 +237,7 @@ class Server:
         return page
 
     def _card(self, name: str, prefix: str, base: str) -> v1.AgentCard:
-        tenant = name if len(self.agents) > 1 else ""
+        tenant = "" if name == next(iter(self.agents)) else name  # who names no tenant reaches the first
         found = cards.interfaces(self.options, base, self.grpc_address, prefix, tenant)
         return cards.build(
             self.agents[name], found, push=self.options.push_notifications, extensions=(RESUME_EXTENSION,)
