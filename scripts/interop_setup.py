@@ -95,7 +95,8 @@ def make_go(folder: Path) -> tuple[str, Path]:
 
 
 def make_by_itself(folder: Path) -> tuple[str, Path]:
-    """The folder's own script, given the folder to fill and this Python (which has grpcio-tools)."""
+    """The folder's own script, given the folder to fill and this Python (which has grpcio-tools); it may use the
+    protos."""
     target = TOOLS / folder.name
 
     def make() -> None:
@@ -103,7 +104,7 @@ def make_by_itself(folder: Path) -> tuple[str, Path]:
         target.mkdir(parents=True)
         run(folder / "setup", target, sys.executable, cwd=folder)
 
-    once(folder.name, target, sources(folder), make)
+    once(folder.name, target, sources(folder) + sources(ROOT / "proto"), make)
     return "FOLDER", target
 
 

@@ -1,0 +1,74 @@
+"""The server that the outside clients call, and how one of their programs is run.
+
+Laws: a program prints one JSON line a step and judges nothing; what the lines must say stands in the tests. Clients
+come from `make interop-setup`, which names them in the environment.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SERVE = ("-m", "a2a_grpc", "serve", "tests.interop.agent:agent", "--store", "memory:", "--push-notifications")
+PORTS = ("--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--log-level", "warning")
+
+
+class Served(NamedTuple):
+    """Where the agent is: base URL without a last slash, and `host:port` of gRPC."""
+
+    url: str
+    grpc: str
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The agent in a server of its own, on free ports; it may log no warning while clients use it as they should."""
+    log = tmp_path_factory.mktemp("served") / "log"
+    path = os.pathsep.join((str(ROOT), str(ROOT / "generated")))
+    command = (sys.executable, *SERVE, *PORTS)
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(
+            command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, stderr=errors, text=True
+        ) as process,
+    ):
+        assert process.stdout is not None
+        told: dict[str, str] = {}
+        while "try" not in told:
+            line = process.stdout.readline()
+            assert line, log.read_text()
+            name, _, rest = line.strip().partition(" ")
+            told[name] = rest.strip()
+        yield Served(told["card"].partition("/.well-known/")[0], told["GRPC"])
+        process.terminate()
+        assert process.wait(30) == 0
+    assert log.read_text() == ""
+
+
+def made(variable: str) -> Path:
+    """What `make interop-setup` has made and named in the environment, or a skip."""
+    if not (value := os.environ.get(variable)):
+        pytest.skip(f"needs {variable}: run make interop-setup")
+    assert Path(value).exists(), f"{variable} names nothing: {value}"
+    return Path(value)
+
+
+def output(*command: str | Path, code: int = 0) -> str:
+    """What a command prints; it must end with this exit code."""
+    done = subprocess.run(list(map(str, command)), cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == code, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout if code == 0 else done.stdout + done.stderr
+
+
+def steps(*command: str | Path) -> dict[str, dict[str, Any]]:
+    """The steps that a client program takes, in order, with the facts that it saw."""
+    lines = [json.loads(line) for line in output(*command).splitlines()]
+    found = {line.pop("step"): line for line in lines}
+    assert len(found) == len(lines), "a step was told twice"
+    return found
