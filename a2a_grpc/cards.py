@@ -14,6 +14,7 @@ from email.utils import formatdate, parsedate_to_datetime
 from typing import Any, Final, NamedTuple, Protocol, cast
 from urllib.parse import parse_qsl, urlsplit
 
+import orjson
 from a2a_stubs import v1
 
 from a2a_grpc import protojson, v03_cards
@@ -283,10 +284,11 @@ class CardPage:
                 del card.supported_interfaces[:]
                 card.supported_interfaces.extend(chosen)
                 card.ClearField("signatures")
-            body = protojson.dumps(document(card, version))
+            shown = document(card, version)
+            body = protojson.dumps(shown)
             while len(self._documents) >= _KEPT_DOCUMENTS:
                 del self._documents[next(iter(self._documents))]
-            self._documents[key] = body, f'"{hashlib.sha256(body).hexdigest()[:24]}"'
+            self._documents[key] = body, f'"{_mark(shown)}"'
         return self._documents[key]
 
     def _fresh(self, headers: Mapping[str, str], etag: str) -> bool:
@@ -297,6 +299,11 @@ class CardPage:
             return parsedate_to_datetime(headers["if-modified-since"]).timestamp() >= self._since
         except (KeyError, ValueError):
             return False
+
+
+def _mark(shown: dict[str, Any]) -> str:
+    """A short mark of a card's content. Free JSON has no order of its own, so keys are sorted: replicas agree."""
+    return hashlib.sha256(orjson.dumps(shown, option=orjson.OPT_SORT_KEYS)).hexdigest()[:24]
 
 
 def choices(

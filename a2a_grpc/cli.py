@@ -35,7 +35,7 @@ from a2a_grpc.methods import METHODS
 from a2a_grpc.server import Server
 from a2a_grpc.tasks.store import StoreError
 
-BINDING_WORDS: Final = {"jsonrpc": JSONRPC, "rest": REST, "grpc": GRPC}
+BINDING_WORDS: Final = {"jsonrpc": JSONRPC, "rest": REST, "http+json": REST, "grpc": GRPC}
 
 
 class UsageError(Exception):
@@ -213,7 +213,7 @@ def _call_parser() -> argparse.ArgumentParser:
     add("action", choices=("card", *ACTIONS), metavar="ACTION", help=", ".join(("card", *ACTIONS)))
     add("url", type=_url, metavar="URL", help="base URL, card URL, or grpc://host:port")
     add("words", nargs="*", metavar="WORD", help="the text to send, or a task id and what follows it")
-    add("--binding", choices=BINDING_WORDS, help="wire to use; default: the first in the card")
+    add("--binding", type=str.lower, choices=BINDING_WORDS, help="wire to use; default: the first in the card")
     add("--version", choices=VERSIONS, help="protocol version to use; default: the first in the card")
     add("--header", action="append", type=_header, default=[], metavar="'NAME: VALUE'", help="sent with each call")
     add("--extension", action="append", default=[], metavar="URI", help="extension to ask for")

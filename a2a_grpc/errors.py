@@ -44,7 +44,8 @@ class Violation(NamedTuple):
 class A2AError(Exception):
     """The root of all errors that a caller may see. Never raised itself.
 
-    message: human-readable text for the caller; default is the class's own `text`. It never holds internals.
+    message: human-readable text for the caller; default is the class's own `text` with the first violation. It never
+    holds internals.
     violations: wrong fields, printed as google.rpc.BadRequest.
     metadata: string pairs for ErrorInfo, keys in camelCase (I-39).
     retry_after: seconds after which a repetition may succeed; None (default) says nothing about it (ERR-10).
@@ -66,8 +67,8 @@ class A2AError(Exception):
         metadata: Mapping[str, str] | None = None,
         retry_after: float | None = None,
     ) -> None:
-        self.message = message or self.text
         self.violations = tuple(Violation(*violation) for violation in violations)
+        self.message = message or ": ".join([self.text, *map(" ".join, self.violations[:1])])
         self.metadata = dict(metadata or {})
         self.retry_after = retry_after
         super().__init__(self.message)
