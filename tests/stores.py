@@ -4,20 +4,59 @@ Laws: a store is made by a row of STORES; no test of the suite knows which one i
 for. A test module takes the fixture `store` by naming `every_store`.
 """
 
+import os
+import uuid
 from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 from a2a_stubs import v1
 
 from a2a_grpc.tasks.memory import MemoryStore
+from a2a_grpc.tasks.postgres import PostgresStore
 from a2a_grpc.tasks.sqlite import SQLiteStore
 from a2a_grpc.tasks.store import Change, Event, PushConfig, Scope, Snapshot, Store, TaskQuery
 
-STORES: dict[str, Callable[[Path], Store]] = {
-    "memory": lambda folder: MemoryStore(),
-    "sqlite": lambda folder: SQLiteStore(folder / "a2a.db"),
+
+@asynccontextmanager
+async def postgres_url() -> AsyncIterator[str]:
+    """The address of an empty schema of its own in the PostgreSQL of `make services`."""
+    server = os.environ.get("A2A_POSTGRES_URL")
+    if not server:
+        pytest.skip("needs PostgreSQL (make services)")
+    name = f"test_{uuid.uuid4().hex}"
+    connection = await asyncpg.connect(server)
+    try:
+        await connection.execute(f"CREATE SCHEMA {name}")
+        yield f"{server}?search_path={name}"
+        await connection.execute(f"SET client_min_messages = error; DROP SCHEMA {name} CASCADE")
+    finally:
+        await connection.close()
+
+
+@asynccontextmanager
+async def _memory(_: Path) -> AsyncIterator[Store]:
+    yield MemoryStore()
+
+
+@asynccontextmanager
+async def _sqlite(folder: Path) -> AsyncIterator[Store]:
+    yield SQLiteStore(folder / "a2a.db")
+
+
+@asynccontextmanager
+async def _postgres(_: Path) -> AsyncIterator[Store]:
+    async with postgres_url() as url:
+        yield PostgresStore(url, connections=4)
+
+
+STORES: dict[str, Callable[[Path], AbstractAsyncContextManager[Store]]] = {
+    "memory": _memory,
+    "sqlite": _sqlite,
+    "postgresql": _postgres,
 }
 ANN = Scope("orders", "", "ann")
 # Each differs from ANN in one member.
@@ -29,10 +68,10 @@ NOW = 1_700_000_000_000
 @pytest.fixture(params=STORES, name="store")
 async def every_store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
     """Each store in turn, open."""
-    store = STORES[request.param](tmp_path)
-    await store.open()
-    yield store
-    await store.close()
+    async with STORES[request.param](tmp_path) as store:
+        await store.open()
+        yield store
+        await store.close()
 
 
 def events(after: int, *texts: str) -> list[Event]:

@@ -1,0 +1,231 @@
+"""The way to a PostgreSQL database: a pool, transactions whose outcome is always known, reconnection, migrations.
+
+Laws: nothing here knows what a task is. What the server is known not to have done is tried again, for a bounded time,
+when a connection breaks or the server undoes a transaction in favour of another; when a connection breaks while a
+commit is on its way, the server is asked what became of that transaction before anything is tried again.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Final, TypeVar
+from urllib.parse import urlsplit
+
+import asyncpg
+
+from a2a_grpc.tasks import schema as sql
+from a2a_grpc.tasks.store import StoreError
+
+_T = TypeVar("_T")
+Connection = Any
+"""A connection of asyncpg, which is not typed."""
+
+BROKEN: Final = (
+    OSError,  # and TimeoutError: a server that went away without a word
+    asyncpg.PostgresConnectionError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.ReadOnlySQLTransactionError,  # the server is no longer the primary
+    asyncpg.IdleInTransactionSessionTimeoutError,
+    asyncpg.InternalClientError,
+    asyncpg.InterfaceError,
+)
+"""The connection is of no use any more."""
+
+
+class Again(Exception):
+    """What the work saw has changed meanwhile: the transaction is to be undone and tried again."""
+
+
+UNDONE: Final = (Again, asyncpg.DeadlockDetectedError, asyncpg.SerializationError, asyncpg.UniqueViolationError)
+"""The server undid the transaction because of another one; it may succeed now."""
+
+_IDLE_MS = 1000  # how long a replica that stands still may keep others from rows that it has locked
+_PAUSES = (0.02, 1.0)
+
+
+class PostgresLink:
+    """The database at `url`, with the tables of schema.py in the first schema of its search path.
+
+    url: as libpq takes it; further parameters such as `search_path` become settings of each session. connections:
+    most at a time. timeout: seconds that one statement may take. retry: seconds that work waits for a lost server;
+    then the error of the driver is raised. Used from the event loop that opened it.
+    """
+
+    def __init__(self, url: str, connections: int, timeout: float, retry: float) -> None:
+        place = urlsplit(url)
+        self.name = f"{place.scheme}://{place.hostname or ''}{place.path}"
+        self._url, self._connections, self._timeout, self._retry = url, connections, timeout, retry
+        self._pool: Any = None
+
+    async def open(self, migrate: bool = True) -> None:
+        """Connect and bring the schema up to date; raises StoreError: no way to the server, a newer schema."""
+        try:
+            self._pool = await asyncpg.create_pool(
+                self._url,
+                min_size=1,
+                max_size=self._connections,
+                command_timeout=self._timeout + 1,
+                timeout=self._timeout,
+                init=_speak,
+                reset=_leave_alone,
+                server_settings={
+                    "application_name": "a2a-grpc",
+                    "statement_timeout": f"{self._timeout * 1000:.0f}",
+                    "idle_in_transaction_session_timeout": str(_IDLE_MS),
+                    "jit": "off",
+                },
+            )
+            if migrate:
+                await self._retrying(self._migrate)
+        except (ValueError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            await self.close()
+            raise StoreError(f"cannot keep tasks in {self.name}: {error}") from error
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Let the connections finish, then close them."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            try:
+                await asyncio.wait_for(pool.close(), self._timeout)
+            except BROKEN:
+                pool.terminate()
+
+    # -- work
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        """A connection of the pool; given up when it breaks."""
+        if self._pool is None:
+            raise StoreError(f"the store in {self.name} is not open")
+        async with self._pool.acquire(timeout=self._timeout) as connection:
+            try:
+                yield connection
+            except BROKEN:
+                connection.terminate()
+                raise
+
+    async def rows(self, statement: str, values: Mapping[str, Any]) -> list[Any]:
+        """All rows of one statement that may run twice."""
+        return await self._retrying(lambda: self.rows_once(statement, values))
+
+    async def rows_once(self, statement: str, values: Mapping[str, Any]) -> list[Any]:
+        """All rows of one statement, in a transaction of its own; of an error of BROKEN nobody knows what it did."""
+        async with self.connection() as connection:
+            return await rows(connection, statement, values)
+
+    async def transact(self, work: Callable[[Connection], Awaitable[_T]]) -> _T:
+        """Run the work in a transaction and answer when it is durable. The work may run several times, each time on
+        what the last try left undone. Raises what the work raises, and the driver's errors; then nothing is written,
+        unless the server was lost in the moment of the commit and did not come back in time."""
+        return await self._retrying(lambda: self._transact(work))
+
+    async def _transact(self, work: Callable[[Connection], Awaitable[_T]]) -> _T:
+        transaction = ""
+        try:
+            async with self.connection() as connection:
+                await connection.execute("BEGIN")
+                try:
+                    begun = await connection.fetchval(sql.TRANSACTION)
+                    result = await work(connection)
+                except BaseException:
+                    with suppress(*BROKEN, asyncpg.PostgresError):
+                        await connection.execute("ROLLBACK")
+                    raise
+                transaction = begun
+                await connection.execute("COMMIT")
+        except BROKEN:
+            if not (transaction and await self._committed(transaction)):
+                raise
+        return result
+
+    async def _committed(self, transaction: str) -> bool:
+        while True:
+            try:
+                [(outcome,)] = await self.rows(sql.OUTCOME, {"transaction": transaction})
+            except asyncpg.InvalidParameterValueError:  # the server that took over never saw it
+                return False
+            if outcome != "in progress":
+                return bool(outcome == "committed")
+            await asyncio.sleep(_PAUSES[0])
+
+    async def _retrying(self, attempt: Callable[[], Awaitable[_T]]) -> _T:
+        clock, pause = asyncio.get_running_loop().time, _PAUSES[0]
+        end = clock() + self._retry
+        while True:
+            try:
+                return await attempt()
+            except (*BROKEN, *UNDONE):
+                if self._pool is None or clock() + pause > end:
+                    raise
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _PAUSES[1])
+
+    # -- schema
+
+    async def schema(self) -> int:
+        """The number of the schema that is there, 0 for none; nothing is changed."""
+        [(there,)] = await self.rows(sql.VERSION_FOUND, {})
+        found = await self.rows(sql.VERSION, {}) if there else []
+        return int(found[0][0]) if found else 0
+
+    async def _migrate(self) -> None:
+        newest = len(sql.MIGRATIONS)
+        if await self.schema() == newest:
+            return
+        async with self.connection() as connection, connection.transaction():
+            await connection.execute(sql.MIGRATE_ALONE)
+            await connection.execute(sql.for_postgres(sql.VERSION_TABLE))
+            version = await connection.fetchval(sql.VERSION) or 0
+            if version > newest:
+                raise StoreError(
+                    f"{self.name} has schema {version} and this release knows {newest}: use a newer release of a2a-grpc"
+                )
+            for statement in (statement for migration in sql.MIGRATIONS[version:] for statement in migration):
+                await connection.execute(sql.for_postgres(statement))
+            await connection.execute(sql.VERSION_CLEAR)
+            await rows(connection, sql.VERSION_SET, {"version": newest})
+
+
+async def rows(connection: Connection, statement: str, values: Mapping[str, Any]) -> list[Any]:
+    """All rows of one statement on a connection."""
+    text, names = sql.numbered(statement)
+    found: list[Any] = await connection.fetch(text, *[values[name] for name in names])
+    return found
+
+
+async def many(connection: Connection, statement: str, every: Iterable[Mapping[str, Any]]) -> list[Any]:
+    """Run one statement for each of the values, in one round trip; all rows of all of them, in order."""
+    text, names = sql.numbered(statement)
+    if not (arguments := [[values[name] for name in names] for values in every]):
+        return []
+    found: list[Any] = await connection.fetchmany(text, arguments)
+    return found
+
+
+# -- sessions
+
+
+async def _speak(connection: Connection) -> None:
+    """PostgreSQL's text cannot hold the code point 0, which callers may well use in an id: it is written otherwise."""
+    await connection.set_type_codec("text", schema="pg_catalog", format="binary", encoder=_written, decoder=_read)
+
+
+def _written(text: str) -> bytes:
+    if "\0" in text or "\x1a" in text:
+        text = text.replace("\x1a", "\x1a1").replace("\0", "\x1a0")
+    return text.encode()
+
+
+def _read(written: bytes) -> str:
+    text = written.decode()
+    return text.replace("\x1a0", "\0").replace("\x1a1", "\x1a") if "\x1a" in text else text
+
+
+async def _leave_alone(_: Connection) -> None:
+    """Nothing that a session would keep is ever set: a given back connection needs no cleaning, no round trip."""
