@@ -7,6 +7,7 @@ ends of bindings/; here is only what carries it, and how failures of carrying ar
 import itertools
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
+from io import BytesIO
 from typing import Any, Final, NamedTuple, Protocol
 
 import aiohttp
@@ -30,6 +31,9 @@ from a2a_grpc.errors import (
 )
 from a2a_grpc.methods import METHODS
 from a2a_grpc.v03_names import METHOD_NAMES
+
+PIECE: Final = 1024 * 1024
+"""Largest request body, in bytes, that is handed to the HTTP library in one."""
 
 _BY_CODE: Final[Mapping[int, type[A2AError]]] = {
     Code.INVALID_ARGUMENT: errors.InvalidParamsError,
@@ -89,9 +93,9 @@ class HttpWire:
     async def _reply(self, asked: "Asked", headers: Mapping[str, str]) -> AsyncIterator[aiohttp.ClientResponse]:
         url = URL(asked.url, encoded=True)
         try:
-            async with self._session.request(
-                asked.verb, url, headers={**headers, **asked.headers}, data=asked.body
-            ) as reply:
+            # A body of a size that would hold the loop up is written in pieces, which a file is.
+            body = BytesIO(asked.body) if len(asked.body) > PIECE else asked.body
+            async with self._session.request(asked.verb, url, headers={**headers, **asked.headers}, data=body) as reply:
                 yield reply
         except aiohttp.ClientConnectorError as fault:
             raise ConnectionError(f"cannot connect to {self._url}: {fault.strerror}") from fault

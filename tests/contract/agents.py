@@ -161,7 +161,7 @@ async def misbehave(task: TaskHandle) -> None:
 
 
 async def big(task: TaskHandle, size: str) -> None:
-    await task.add_artifact(b"x" * int(size), name="big")
+    await task.add_artifact(b"\x00" * int(size), name="big")
 
 
 SCENES: dict[str, Callable[..., Awaitable[Any]]] = {

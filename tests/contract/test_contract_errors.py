@@ -1,0 +1,81 @@
+"""Errors: one table for all wires, read from the bytes and through the client, in every cell."""
+
+from typing import Any
+
+import pytest
+from a2a_stubs import v1
+
+from a2a_grpc.errors import (
+    A2AError,
+    ContentTypeNotSupportedError,
+    InvalidParamsError,
+    PushNotificationNotSupportedError,
+    TaskNotCancelableError,
+    TaskNotFoundError,
+    UnsupportedOperationError,
+)
+from tests.contract.cells import Cell, fresh, said
+
+Failure = tuple[type[A2AError], str, Any]
+
+
+async def failures(cell: Cell) -> list[Failure]:
+    """Calls that fail, each in its own way."""
+    done, asked = await cell.task(), await cell.task("ask")
+    picture = v1.Part(raw=b"x", media_type="image/png")
+    hook = v1.TaskPushNotificationConfig(task_id=done.id, id="c", url="https://hooks.example/1")
+    return [
+        (TaskNotFoundError, "GetTask", v1.GetTaskRequest(id=fresh("task"))),
+        (TaskNotFoundError, "SubscribeToTask", v1.SubscribeToTaskRequest(id=fresh("task"))),
+        (TaskNotCancelableError, "CancelTask", v1.CancelTaskRequest(id=done.id)),
+        (UnsupportedOperationError, "SendMessage", said(task_id=done.id)),
+        (UnsupportedOperationError, "SendStreamingMessage", said(task_id=done.id)),
+        (PushNotificationNotSupportedError, "CreateTaskPushNotificationConfig", hook),
+        (ContentTypeNotSupportedError, "SendMessage", said(parts=[v1.Part(text="echo"), picture])),
+        (InvalidParamsError, "SendMessage", said(task_id=asked.id, context_id=fresh("other"))),
+        (InvalidParamsError, "GetTask", v1.GetTaskRequest(id=done.id, history_length=-1)),
+    ]
+
+
+@pytest.mark.site(agent="picky")
+@pytest.mark.requirement(
+    *("ERR-01", "ERR-02", "ERR-03", "ERR-04", "ERR-05", "ERR-06", "GRPC-07", "RPC-08", "RPC-11", "REST-18", "EQ-03"),
+    *("V03-18", "V03-25", "I-04", "I-05", "I-37", "I-47"),
+)
+async def test_each_error_has_its_row_of_the_table_on_the_wire(cell: Cell) -> None:
+    for error, operation, request in await failures(cell):
+        await cell.refuses(error, operation, request)
+
+
+@pytest.mark.site(agent="picky")
+@pytest.mark.requirement("ERR-15", "ERR-16", "EQ-03", "BL-14")
+async def test_the_client_raises_the_error_that_the_agent_meant(cell: Cell) -> None:
+    for error, operation, request in await failures(cell):
+        with pytest.raises(A2AError) as told:
+            if operation in ("SendStreamingMessage", "SubscribeToTask"):
+                await anext(cell.client.events(operation, request))
+            else:
+                await cell.client.call(operation, request)
+        assert type(told.value) is error and told.value.message, operation
+
+
+@pytest.mark.site(error_profile="1.0.0")
+@pytest.mark.requirement("I-02", "I-70", "ERR-15")
+async def test_statuses_of_the_first_release_are_sent_on_request_and_understood(cell: Cell) -> None:
+    done = await cell.task()
+    found = await cell.refusal("CancelTask", v1.CancelTaskRequest(id=done.id))
+    assert found.status == {"grpc": 9, "jsonrpc": 200, "rest": 409}[cell.binding]
+    assert found.reason == TaskNotCancelableError.reason
+    refused = await cell.refusal("SendMessage", said(task_id=done.id))
+    assert refused.status == {"grpc": 12, "jsonrpc": 200, "rest": 400}[cell.binding]
+    with pytest.raises(UnsupportedOperationError):
+        await cell.client.send(said(task_id=done.id))
+
+
+@pytest.mark.requirement("ERR-06")
+async def test_nothing_is_done_of_a_call_that_is_refused(cell: Cell) -> None:
+    context = fresh("ctx")
+    await cell.refuses(InvalidParamsError, "SendMessage", said(context_id=context, history=-1))
+    await cell.refuses(InvalidParamsError, "SendMessage", said(context_id=context, message_id=""))
+    reader = await cell.over("grpc", "1.0")
+    assert not (await reader.client.list(v1.ListTasksRequest(context_id=context))).total_size
