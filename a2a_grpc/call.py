@@ -83,5 +83,5 @@ call, raise an A2AError to refuse it, or see the error that ended it. Composed o
 
 def extension_uris(*lines: str) -> tuple[str, ...]:
     """The extension URIs of some header lines: split at commas, trimmed, first mention kept (EXT-02, BL-33)."""
-    found = (uri.strip() for line in lines for uri in line.split(","))
-    return tuple(dict.fromkeys(uri for uri in found if uri))
+    found = [uri.strip() for line in lines if line for uri in line.split(",")]
+    return tuple(dict.fromkeys(uri for uri in found if uri)) if found else ()

@@ -12,7 +12,7 @@ import logging
 import math
 import re
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 from urllib.parse import parse_qsl
@@ -113,12 +113,15 @@ def _major_minor(text: str) -> str:
     return found[1] if found else text
 
 
-def asked_version(request: HttpRequest, pairs: Iterable[tuple[str, str]]) -> str | None:
+def asked_version(request: HttpRequest, pairs: Collection[tuple[str, str]]) -> str | None:
     """The Major.Minor that header or query ask for, None when neither says one (VER-05).
 
     Raises InvalidParamsError when they differ (VER-10). The answer need not be a version that is spoken: see `offered`.
     """
-    told = [request.headers.get(VERSION_HEADER, "")]
+    header = request.headers.get(VERSION_HEADER, "")
+    if header in VERSIONS and not pairs:
+        return header
+    told = [header]
     told += [value for name, value in pairs if name.lower() == VERSION_HEADER]
     found = {_major_minor(part.strip()) for text in told for part in text.split(",") if part.strip()}
     if len(found) > 1:
