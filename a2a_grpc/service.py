@@ -256,8 +256,7 @@ class A2AService(v1_grpc.A2AServiceServicer):
 
     async def _events(self, scope: Scope, task_id: str, after: int, call: Call) -> AsyncIterator[v1.StreamResponse]:
         async for event in self._engine.follow(scope, task_id, after):
-            if not event.payload.HasField("message"):
-                yield self._numbered(event.sequence, event.payload, call)
+            yield self._numbered(event.sequence, event.payload, call)
 
     def _numbered(self, sequence: int, payload: v1.StreamResponse, call: Call) -> v1.StreamResponse:
         """Tell the binding the event's number, and the reader too if it activated the resume extension."""
