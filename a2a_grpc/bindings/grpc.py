@@ -17,7 +17,7 @@ from typing import Any, Final, NoReturn
 import grpc
 import grpc.aio
 from a2a_stubs import descriptors, google, v03_grpc, v1_grpc
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from a2a_grpc import v03, v03_names
@@ -34,7 +34,14 @@ from a2a_grpc.bindings.wire import (
 )
 from a2a_grpc.call import GRPC, PUSH_EXTRAS, V03, V1, Call
 from a2a_grpc.config import Options
-from a2a_grpc.errors import DOMAIN, A2AError, UnauthenticatedError, UnavailableError, VersionNotSupportedError
+from a2a_grpc.errors import (
+    DOMAIN,
+    A2AError,
+    InvalidParamsError,
+    UnauthenticatedError,
+    UnavailableError,
+    VersionNotSupportedError,
+)
 
 PACKAGES: Final[Mapping[str, ModuleType]] = {V1: v1_grpc, V03: v03_grpc}
 """The stubs of each protocol version; each version has its own package and service (I-09)."""
@@ -80,9 +87,17 @@ class GrpcBinding:
         return tuple(PACKAGES[version].SERVICE for version in self.services)
 
     def add_to_server(self, server: grpc.aio.Server) -> None:
-        """Serve every offered version on a grpc.aio server that has not started."""
+        """Serve every offered version on a grpc.aio server that has not started. Bytes that are no request get
+        INVALID_ARGUMENT, which the `add_A2AServiceServicer_to_server` of the stubs leaves to grpcio (BL-28)."""
         for version, service in self.services.items():
-            PACKAGES[version].add_A2AServiceServicer_to_server(service, server)
+            handlers = {}
+            for row in PACKAGES[version].METHODS:
+                streams, single = grpc.unary_stream_rpc_method_handler, grpc.unary_unary_rpc_method_handler
+                make = streams if row.server_streaming else single
+                handlers[row.name] = make(getattr(service, row.name), _reader(row.input), row.output.SerializeToString)
+            server.add_generic_rpc_handlers(
+                (grpc.method_handlers_generic_handler(PACKAGES[version].SERVICE, handlers),)
+            )
 
     def end(self, error: A2AError) -> None:
         """End every open stream, on whatever wire it is counted, with `error`."""
@@ -132,6 +147,18 @@ class GrpcBinding:
         return handler
 
 
+def _reader(kind: type[Message]) -> Callable[[bytes], Message | None]:
+    """Reads requests; None for bytes that are none, as grpcio would show the caller whatever is raised here."""
+
+    def read(data: bytes) -> Message | None:
+        try:
+            return kind.FromString(data)
+        except DecodeError:
+            return None
+
+    return read
+
+
 def _cause(stream: Stream | None, fault: BaseException) -> A2AError:
     """Why a stream failed, for its reader: its end from this side comes first. Raises what cancels the call itself."""
     if stream is None or stream.error is None:
@@ -157,7 +184,10 @@ class _Door:
         self._known = frozenset({version} if options.strict_version and not self.old else {version, ""})
 
     def enter(self, request: Any, context: Any) -> tuple[Any, Call]:
-        """The v1.0 message and the `Call` of a request (GRPC-04 to GRPC-06, TENANT-04)."""
+        """The v1.0 message and the `Call` of a request (GRPC-04 to GRPC-06, TENANT-04). request: None if the bytes
+        could not be read."""
+        if request is None:
+            raise InvalidParamsError("The bytes are not the request message of this method")
         metadata: dict[str, str] = {}
         for key, value in context.invocation_metadata():
             if isinstance(value, str):
