@@ -307,6 +307,7 @@ async def test_a_function_whose_task_was_taken_over_is_stopped() -> None:
     whole = Shared()
     async with replicas(waits, whole, whole, lease=0.6) as (one, two):
         started = await begin(one)
+        await until(lambda: started.turn and started.turn.durable == 2)  # nothing of it is on its way any more
         row = await whole.task(ALICE, started.task_id)
         assert row is not None
         await whole.renew(row.holder, 0, {row.task_id: row.token})

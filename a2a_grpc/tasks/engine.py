@@ -235,16 +235,15 @@ class Engine:
                 raise TaskNotFoundError
             if message.context_id and message.context_id != row.context_id:
                 raise InvalidParamsError(violations=[("message.contextId", "is not the context of the task")])
+            waits = row.state in INTERRUPTED
+            fold = await folded(self.store, row, self.options.keep_status_messages) if waits else None
             if self._local(scope, message.task_id) is not turn:
                 continue
-            if turn is None and row.state in INTERRUPTED:
-                fold = await folded(self.store, row, self.options.keep_status_messages)
-                if self._local(scope, message.task_id) is None:
-                    try:
-                        return await self._claim(call, row, fold, request, digest)
-                    except Conflict:
-                        continue
-                continue
+            if turn is None and fold is not None:
+                try:
+                    return await self._claim(call, row, fold, request, digest)
+                except Conflict:
+                    continue
             if digest and (known := await self.store.seen(scope, message.message_id, now_ms())):
                 return Started(row.task_id, known=known, digest=digest)
             if turn is not None and turn.takes_messages and turn.accepting:
