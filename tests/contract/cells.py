@@ -2,12 +2,14 @@
 
 Laws: a scenario is written once and takes the fixture `cell`; what a version cannot say is a row of LACKS, never a
 branch of a scenario. Servers are shared by the scenarios of a module, so every scenario makes its own tasks and looks
-at nothing else. Refusals are read here from the bytes on the wire, not with the client under test.
+at nothing else. Refusals are read here from the bytes on the wire, not with the client under test. With PostgreSQL at
+hand (`make services`) it is a store like the others.
 """
 
 import asyncio
+import os
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,10 +31,11 @@ from a2a_grpc.protojson_values import json_of
 from a2a_grpc.server import Server
 from a2a_grpc.v03_names import METHOD_NAMES
 from tests.contract.agents import AGENTS, gates
+from tests.stores import STORES as OPENERS
 
 HERE = {"grpc": "127.0.0.1:0", "http": "127.0.0.1:0", "grace": 0.0, "cancel_grace": 0.3}
 BINDINGS = {"grpc": GRPC, "jsonrpc": JSONRPC, "rest": REST}
-STORES = ("memory", "sqlite")
+STORES = ("memory", "sqlite", *(("postgresql",) if "A2A_POSTGRES_URL" in os.environ else ()))
 WIRES = [(binding, version) for version in VERSIONS for binding in BINDINGS]
 OLD = frozenset((binding, V03) for binding in BINDINGS)
 PROTO_OLD = OLD - {("jsonrpc", V03)}
@@ -47,7 +50,6 @@ LACKS: dict[str, tuple[frozenset[tuple[str, str]], str]] = {
     "empty id": (frozenset({("rest", V1), *PROTO_OLD}), "a resource name has no empty segment"),
     "config without id": (OLD, "v0.3 gives it the id of the task (L-20)"),
     "refused subscription": (OLD, "v0.3 answers with the task, and closes (V03-29)"),
-    "its own codes": (OLD, "v0.3 has one error for a missing extended card (I-35)"),
     "several agents": (frozenset({("grpc", V03)}), "agents share a gRPC port by tenant, which v0.3 has not (L-13)"),
     "event numbers": (frozenset({("grpc", V1), ("grpc", V03)}), "gRPC has no event ids beside the messages"),
     "malformed messages": (OLD, "the way down to v0.3 refuses them, they are never sent (L-12)"),
@@ -98,6 +100,14 @@ def spoken(task: v1.Task) -> list[str]:
     return [entry.parts[0].text for entry in task.history]
 
 
+async def eventually(look: Callable[[], Awaitable[Any]]) -> Any:
+    """What `look` finds, asked until it is something."""
+    async with asyncio.timeout(60):
+        while not (found := await look()):  # noqa: ASYNC110 - what is waited for is at the other end of a wire
+            await asyncio.sleep(0.01)
+    return found
+
+
 class Refusal(NamedTuple):
     """An error as it was on the wire. status: HTTP status or gRPC code; code: of JSON-RPC and v0.3, else 0."""
 
@@ -122,7 +132,9 @@ class Site:
         """A client for one wire, made when first asked for. path: of the agent below the server's address."""
         key = (binding, version, path, repr(settings))
         if key not in self._clients:
-            made = Client(self.server.http_url + path, binding=BINDINGS[binding], version=version, timeout=60, **settings)
+            made = Client(
+                self.server.http_url + path, binding=BINDINGS[binding], version=version, timeout=60, **settings
+            )
             self._clients[key] = await self._stack.enter_async_context(made)
         return self._clients[key]
 
@@ -138,10 +150,13 @@ class Sites:
         """A server of one of AGENTS, or of `agents` given; own: not shared with any other scenario."""
         key = fresh() if own else repr((store, agent, sorted(options.items(), key=str)))
         if key not in self._sites:
-            address = f"sqlite:{self._folder / fresh('db')}" if store == "sqlite" else "memory:"
+            folder = self._folder / fresh("store")
+            folder.mkdir()
+            kept = await self._stack.enter_async_context(OPENERS[store](folder))
             agents: Any = {name: AGENTS[name]() for name in agent.split()} if " " in agent else AGENTS[agent]()
-            settings = Options(**{**HERE, "store": address, **options})
-            server = await self._stack.enter_async_context(Server(agents, settings, interceptors=(as_told,)))
+            settings = Options(**{**HERE, **options})
+            made = Server(agents, settings, store=kept, interceptors=(as_told,))
+            server = await self._stack.enter_async_context(made)
             http = await self._stack.enter_async_context(aiohttp.ClientSession())
             channel = await self._stack.enter_async_context(grpc.aio.insecure_channel(server.grpc_address))
             self._sites[key] = Site(server, http, channel, self._stack)
@@ -199,10 +214,13 @@ class Cell:
 
     async def reach(self, task_id: str, *states: int) -> v1.Task:
         """The task once it is in one of some states, terminal ones by default."""
-        async with asyncio.timeout(30):
-            while (task := await self.client.get(task_id)).status.state not in (states or TERMINAL):
-                await asyncio.sleep(0.01)
-        return task
+
+        async def look() -> v1.Task | None:
+            task = await self.client.get(task_id)
+            return task if task.status.state in (states or TERMINAL) else None
+
+        found: v1.Task = await eventually(look)
+        return found
 
     async def release(self, task: v1.Task, gate: str) -> v1.Task:
         """Open the gate and wait for the end."""
@@ -311,7 +329,7 @@ def http_refusal(status: int, body: Any, headers: Mapping[str, str]) -> Refusal:
 
 def grpc_refusal(fault: grpc.aio.AioRpcError) -> Refusal:
     """The error of a gRPC status; the status inside agrees with the one outside (GRPC-07)."""
-    trailers = {key: value for key, value in fault.trailing_metadata() or ()}
+    trailers: dict[str, Any] = dict(fault.trailing_metadata() or ())
     status = google.Status.FromString(trailers["grpc-status-details-bin"])
     assert status.code == fault.code().value[0]
     info, bad = google.ErrorInfo(), google.BadRequest()

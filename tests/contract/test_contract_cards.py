@@ -112,7 +112,7 @@ async def test_without_the_capability_there_is_no_extended_card(cell: Cell) -> N
 
 
 @pytest.fixture
-async def page(sites: Sites) -> AsyncIterator[Any]:
+async def page(sites: Sites) -> Any:
     site = await sites.site("memory")
 
     async def fetch(path: str = CARD, **headers: str) -> tuple[int, Any, Any]:
@@ -121,7 +121,7 @@ async def page(sites: Sites) -> AsyncIterator[Any]:
             body = await reply.read()
             return reply.status, (await reply.json() if body else None), reply.headers
 
-    yield fetch
+    return fetch
 
 
 @pytest.mark.requirement("CARD-01", "CARD-02", "CARD-06", "CARD-21", "I-10", "V03-32", "BL-46")
@@ -166,7 +166,9 @@ async def proxy(target: str, prefix: str) -> AsyncIterator[str]:
             headers["X-Forwarded-Prefix"] = prefix
             url = target + request.path_qs.removeprefix(prefix)
             async with session.request(request.method, url, headers=headers, data=await request.read()) as reply:
-                answer = web.StreamResponse(status=reply.status, headers={"content-type": reply.headers["content-type"]})
+                answer = web.StreamResponse(
+                    status=reply.status, headers={"content-type": reply.headers["content-type"]}
+                )
                 await answer.prepare(request)
                 async for chunk in reply.content.iter_any():
                     await answer.write(chunk)

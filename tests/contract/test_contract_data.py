@@ -106,9 +106,19 @@ async def test_numbers_that_json_has_not_are_refused(cell: Cell, number: float) 
     bad = google.Struct(fields={"x": google.Value(number_value=number)})
     for request in (
         said(parts=[v1.Part(data=google.Value(struct_value=bad))]),
-        said(parts=[v1.Part(data=google.Value(struct_value=google.Struct(
-            fields={"l": google.Value(list_value=google.ListValue(values=[google.Value(struct_value=bad)]))}
-        )))]),
+        said(
+            parts=[
+                v1.Part(
+                    data=google.Value(
+                        struct_value=google.Struct(
+                            fields={
+                                "l": google.Value(list_value=google.ListValue(values=[google.Value(struct_value=bad)]))
+                            }
+                        )
+                    )
+                )
+            ]
+        ),
     ):
         await cell.refuses(InvalidParamsError, "SendMessage", request)
 

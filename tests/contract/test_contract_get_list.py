@@ -88,9 +88,7 @@ async def test_history_of_length_zero_is_left_out(cell: Cell) -> None:
 @pytest.mark.requirement("OP-GET-03", "BL-23")
 async def test_a_negative_history_length_is_an_invalid_parameter(cell: Cell) -> None:
     task = await cell.task()
-    await cell.refuses(
-        InvalidParamsError, "GetTask", v1.GetTaskRequest(id=task.id, history_length=-1), "historyLength"
-    )
+    await cell.refuses(InvalidParamsError, "GetTask", v1.GetTaskRequest(id=task.id, history_length=-1), "historyLength")
 
 
 @pytest.mark.site(default_history=2)

@@ -106,7 +106,9 @@ async def test_without_the_capability_push_is_not_supported_whatever_the_task(ce
             await cell.refuses(PushNotificationNotSupportedError, operation, request)
 
 
-@pytest.mark.parametrize("url", ["", "hooks.example/in", "ftp://hooks.example/in", "https:///in", "javascript:alert(1)"])
+@pytest.mark.parametrize(
+    "url", ["", "hooks.example/in", "ftp://hooks.example/in", "https:///in", "javascript:alert(1)"]
+)
 @pytest.mark.requirement("PUSH-02", "OP-SEND-11", "ERR-06")
 async def test_an_address_that_nothing_can_be_sent_to_is_an_invalid_parameter(cell: Cell, url: str) -> None:
     task = await cell.task("ask")

@@ -14,7 +14,7 @@ from a2a_grpc.errors import (
 )
 from a2a_grpc.protojson_values import value_of
 from tests.contract.agents import gates
-from tests.contract.cells import Cell, data, fresh, said, spoken, texts
+from tests.contract.cells import Cell, data, eventually, fresh, said, spoken, texts
 
 
 @pytest.mark.requirement("OP-SEND-01", "OP-SEND-02", "OP-SEND-03", "OP-SEND-18", "DATA-08", "DATA-09", "CTX-02")
@@ -197,9 +197,11 @@ async def test_a_task_outlives_the_caller_that_waits_for_it(cell: Cell) -> None:
     waiting = asyncio.ensure_future(cell.task(f"hold {name}", context_id=context))
     reader = await cell.over("grpc", "1.0")
     request = v1.ListTasksRequest(context_id=context, status=v1.TASK_STATE_WORKING)
-    async with asyncio.timeout(30):
-        while not (found := (await reader.client.list(request)).tasks):
-            await asyncio.sleep(0.01)
+
+    async def look() -> list[v1.Task]:
+        return list((await reader.client.list(request)).tasks)
+
+    found = await eventually(look)
     waiting.cancel()
     await asyncio.wait((waiting,))
     done = await cell.release(found[0], name)

@@ -8,7 +8,7 @@ from a2a_stubs import v1
 from a2a_grpc.errors import InvalidParamsError, TaskNotFoundError, UnsupportedOperationError
 from a2a_grpc.service import RESUME_EXTENSION
 from tests.contract.agents import gates
-from tests.contract.cells import TERMINAL, Cell, fresh, said, texts
+from tests.contract.cells import TERMINAL, Cell, eventually, fresh, said, texts
 
 
 @pytest.mark.requirement("SUB-02", "SUB-03", "SUB-06", "RPC-13", "V03-29")
@@ -16,9 +16,11 @@ async def test_a_subscription_begins_with_the_task_and_ends_with_it(cell: Cell) 
     name = fresh("gate")
     task = await cell.task(f"steps {name}", now=True)
     gates[f"{name}-0"].set()
-    async with asyncio.timeout(30):
-        while "".join(texts(await cell.client.get(task.id))) != "0 1 ":
-            await asyncio.sleep(0.01)
+
+    async def look() -> bool:
+        return texts(await cell.client.get(task.id)) == ["0 1 "]
+
+    await eventually(look)
     events = cell.client.subscribe(task.id)
     snapshot = await anext(events)
     assert snapshot.task.id == task.id and texts(snapshot.task) == ["0 1 "]

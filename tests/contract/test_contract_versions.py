@@ -47,7 +47,9 @@ async def test_a_strict_server_reads_no_version_as_the_old_one(cell: Cell) -> No
 async def test_a_server_of_one_version_refuses_the_other(cell: Cell) -> None:
     assert (await cell.task()).id
     await cell.refuses(VersionNotSupportedError, *GET, a2a_version="0.3")
-    assert [entry.protocol_version for entry in (cell.client.card or v1.AgentCard()).supported_interfaces] == ["1.0"] * 3
+    assert [entry.protocol_version for entry in (cell.client.card or v1.AgentCard()).supported_interfaces] == [
+        "1.0"
+    ] * 3
 
 
 @pytest.mark.site(versions=("0.3",))
