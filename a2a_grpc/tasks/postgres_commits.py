@@ -38,9 +38,7 @@ class Commits:
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._waiting.append((change, future))
         if len(self._lanes) < LANES:
-            lane = asyncio.create_task(self._lane(), name="commits")
-            self._lanes.add(lane)
-            lane.add_done_callback(self._lanes.discard)
+            self._lanes.add(asyncio.create_task(self._lane(), name="commits"))
         return future
 
     async def finish(self) -> None:
@@ -49,8 +47,11 @@ class Commits:
             await asyncio.wait(self._lanes)
 
     async def _lane(self) -> None:
-        while jobs := self._take():
-            await self._settle(jobs)
+        try:
+            while jobs := self._take():
+                await self._settle(jobs)
+        finally:  # in the same step that found nothing, so that nothing is taken in between and left
+            self._lanes.discard(asyncio.current_task())  # type: ignore[arg-type]
 
     def _take(self) -> list[_Job]:
         taken: list[_Job] = []
