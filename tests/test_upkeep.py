@@ -5,11 +5,12 @@ import logging
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from a2a_stubs import v1
-from stores import every_store  # noqa: F401
+from stores import STORES, every_store  # noqa: F401
 from turns import (
     ALICE,
     BOB,
@@ -62,12 +63,24 @@ class Cut(Shared):
         return await super().renew(holder, until_ms, tokens)
 
 
+@pytest.fixture(params=["memory", "postgresql"])
+async def shared(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+    """Each store that several replicas may serve from, open."""
+    if request.param == "memory":
+        yield Shared()
+        return
+    async with STORES[request.param](tmp_path) as store:
+        await store.open()
+        yield store
+        await store.close()
+
+
 @asynccontextmanager
 async def replicas(function: Any, *stores: Store, **options: Any) -> AsyncIterator[list[Engine]]:
-    """Several engines with one bus; without stores two on a shared one."""
-    bus, whole = LocalBus(), Shared()
+    """An engine for each store, all with one bus."""
+    bus = LocalBus()
     settings = Options(**{"store": "memory:", "lease": LEASE, "cancel_grace": 0.1, "deduplicate": "off", **options})
-    made = [Engine(store, bus, {"": agent(function)}, settings) for store in stores or (whole, whole)]
+    made = [Engine(store, bus, {"": agent(function)}, settings) for store in stores]
     for one in made:
         await one.start()
     try:
@@ -91,7 +104,7 @@ async def forever(task: TaskHandle) -> None:
 
 
 @pytest.mark.requirement("BL-48", "SUB-08", "STREAM-02")
-async def test_another_replica_sees_and_continues_everything() -> None:
+async def test_another_replica_sees_and_continues_everything(shared: Store) -> None:
     async def asks(task: TaskHandle) -> Any:
         if task.answer is None:
             await task.working("hm")
@@ -100,7 +113,7 @@ async def test_another_replica_sees_and_continues_everything() -> None:
             return await task.ask("which?")
         return f"{task.answer} {task.state}"
 
-    async with replicas(asks) as (one, two):
+    async with replicas(asks, shared, shared) as (one, two):
         started = await begin(one)
         events = await two.view(ALICE, started.task_id)
         assert events.task.status.state in (SUBMITTED, WORKING)
@@ -115,12 +128,12 @@ async def test_another_replica_sees_and_continues_everything() -> None:
 
 
 @pytest.mark.requirement("BL-10", "BL-48")
-async def test_two_replicas_never_run_one_answer_each() -> None:
+async def test_two_replicas_never_run_one_answer_each(shared: Store) -> None:
     async def asks(task: TaskHandle) -> Any:
         await asyncio.sleep(0)
         return task.text if task.answer else await task.ask("which?")
 
-    async with replicas(asks) as (one, two):
+    async with replicas(asks, shared, shared) as (one, two):
         for _ in range(100):
             task = (await send(one)).task
             tries = (begin(made, name, task.id) for made, name in ((one, "1"), (two, "2")))
@@ -131,7 +144,7 @@ async def test_two_replicas_never_run_one_answer_each() -> None:
 
 
 @pytest.mark.requirement("BL-48", "BL-09", "OP-CANCEL-07")
-async def test_a_cancel_at_another_replica_stops_the_turn() -> None:
+async def test_a_cancel_at_another_replica_stops_the_turn(shared: Store) -> None:
     seen: list[Any] = []
 
     async def waits(task: TaskHandle) -> None:
@@ -140,7 +153,7 @@ async def test_a_cancel_at_another_replica_stops_the_turn() -> None:
         finally:
             seen.append(task.cancel_metadata)
 
-    async with replicas(waits, lease=30.0) as (one, two):
+    async with replicas(waits, shared, shared, lease=30.0) as (one, two):
         started = await begin(one)
         request = v1.CancelTaskRequest(id=started.task_id)
         request.metadata["why"] = "k"
@@ -151,8 +164,8 @@ async def test_a_cancel_at_another_replica_stops_the_turn() -> None:
 
 
 @pytest.mark.requirement("BL-48")
-async def test_a_cancel_arrives_without_hints_too() -> None:
-    async with replicas(forever) as (one, two):
+async def test_a_cancel_arrives_without_hints_too(shared: Store) -> None:
+    async with replicas(forever, shared, shared) as (one, two):
         started = await begin(one)
         two.bus = LocalBus()
         task = await asyncio.wait_for(two.cancel(ALICE, started.task_id, v1.CancelTaskRequest()), 10)
@@ -160,8 +173,8 @@ async def test_a_cancel_arrives_without_hints_too() -> None:
 
 
 @pytest.mark.requirement("BL-08", "BL-48", "SUB-09")
-async def test_the_task_of_a_dead_replica_fails_with_a_reason() -> None:
-    async with replicas(forever) as (one, two):
+async def test_the_task_of_a_dead_replica_fails_with_a_reason(shared: Store) -> None:
+    async with replicas(forever, shared, shared) as (one, two):
         started = await begin(one)
         reader = asyncio.ensure_future(read(two, started.task_id))
         await until(lambda: two.feeds.readers)
@@ -172,8 +185,8 @@ async def test_the_task_of_a_dead_replica_fails_with_a_reason() -> None:
 
 
 @pytest.mark.requirement("BL-48", "OP-CANCEL-04")
-async def test_canceling_the_task_of_a_dead_replica_settles_it() -> None:
-    async with replicas(forever, lease=1.0) as (one, two):
+async def test_canceling_the_task_of_a_dead_replica_settles_it(shared: Store) -> None:
+    async with replicas(forever, shared, shared, lease=1.0) as (one, two):
         started = await begin(one)
         await die(one)
         task = await asyncio.wait_for(two.cancel(ALICE, started.task_id, v1.CancelTaskRequest()), 10)
@@ -181,7 +194,7 @@ async def test_canceling_the_task_of_a_dead_replica_settles_it() -> None:
 
 
 @pytest.mark.requirement("BL-08")
-async def test_a_lost_turn_is_run_again_where_the_agent_says_so() -> None:
+async def test_a_lost_turn_is_run_again_where_the_agent_says_so(shared: Store) -> None:
     attempts: list[Any] = []
 
     async def tries(task: TaskHandle) -> Any:
@@ -194,9 +207,9 @@ async def test_a_lost_turn_is_run_again_where_the_agent_says_so() -> None:
         return "done"
 
     again = agent(tries, rerun_lost_turns=True)
-    whole, bus = Shared(), LocalBus()
+    bus = LocalBus()
     settings = Options(store="memory:", lease=LEASE, deduplicate="off")
-    one, two = (Engine(whole, bus, {"": again}, settings) for _ in range(2))
+    one, two = (Engine(shared, bus, {"": again}, settings) for _ in range(2))
     await one.start()
     await two.start()
     task = (await send(one)).task
@@ -241,13 +254,13 @@ async def test_a_restart_settles_what_ran_and_keeps_what_waits(store: Store) -> 
             return await task.ask("which?")
         return task.answer or await forever(task)
 
-    first = Engine(store, LocalBus(), {"": agent(either)}, Options(store="memory:"))
+    first = Engine(store, LocalBus(), {"": agent(either)}, Options(store="memory:", lease=LEASE))
     await first.start()
     waiting = (await send(first, "ask")).task
     started = await begin(first, "run", message_id="2")
     await die(first)
-    async with engine(store, either) as made:
-        assert (await made.view(ALICE, started.task_id)).task.status.state == FAILED
+    async with engine(store, either, lease=LEASE) as made:
+        assert (await asyncio.wait_for(made.settled(ALICE, started.task_id), 10)).task.status.state == FAILED
         assert (await made.view(ALICE, waiting.id)).task == waiting
         assert texts((await send(made, "blue", waiting.id)).task) == ["blue"]
 
