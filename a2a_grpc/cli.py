@@ -1,4 +1,4 @@
-"""The command line: `a2a-grpc serve` and `a2a-grpc call`.
+"""The command line: `a2a-grpc serve`, `a2a-grpc call` and `a2a-grpc db`.
 
 Laws: words on the command line become options or a request message, both through tables; what they do is done by
 server.py and client.py. A user's mistake ends with one line on stderr and code 2, an A2A error with its reason and
@@ -32,7 +32,7 @@ from a2a_grpc.call import GRPC, JSONRPC, REST, V1, VERSIONS
 from a2a_grpc.client import SCHEMES, Client
 from a2a_grpc.errors import A2AError
 from a2a_grpc.methods import METHODS
-from a2a_grpc.server import Server
+from a2a_grpc.server import Server, schema_of
 from a2a_grpc.tasks.store import StoreError
 
 BINDING_WORDS: Final = {"jsonrpc": JSONRPC, "rest": REST, "http+json": REST, "grpc": GRPC}
@@ -302,11 +302,34 @@ def _call(words: Sequence[str]) -> int:
     return 0
 
 
-# -- both
+# -- db
+
+
+def _db(words: Sequence[str]) -> int:
+    """Code 0 when the schema is (now) the one of this release, 1 when it is not."""
+    parser = _Parser(prog="a2a-grpc db", description="Looks after the tables of a store.")
+    parser.add_argument("action", choices=("upgrade", "check"), help="bring the tables up to date, or only look")
+    parser.add_argument("--store", metavar="URL", help="as for serve; default: from the environment")
+    parser.add_argument("--config", metavar="FILE", help="TOML file with options")
+    arguments = parser.parse_args(words)
+    try:
+        options = config.read(arguments.config, store=arguments.store)
+        found, newest = asyncio.run(schema_of(options, upgrade=arguments.action == "upgrade"))
+    except OSError as fault:
+        raise UsageError(str(fault)) from None
+    except (config.OptionError, StoreError) as fault:
+        raise UsageError(str(fault)) from None
+    advice = "up to date" if found == newest else "run a2a-grpc db upgrade" if found < newest else "use a newer release"
+    print(f"schema {found}, this release needs {newest}: {advice}")
+    return int(found != newest)
+
+
+# -- all
 
 COMMANDS: Final[Mapping[str, tuple[Callable[[Sequence[str]], int], str]]] = {
     "serve": (_serve, "serve an agent on every wire"),
     "call": (_call, "call an agent and print its answers"),
+    "db": (_db, "check or upgrade the tables of a store"),
 }
 
 

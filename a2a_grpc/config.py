@@ -54,7 +54,18 @@ class Options:
     trust_forwarded: bool = option(False, "take scheme, host and prefix of card URLs from X-Forwarded-* headers")
     tls_cert: str = option("", "PEM file with the certificate chain of both ports; empty: no TLS")
     tls_key: str = option("", "PEM file with the private key that belongs to `tls_cert`")
-    store: str = option("sqlite:a2a.db", "where tasks are kept: `memory:` or `sqlite:PATH`")
+    store: str = option(
+        "sqlite:a2a.db", "where tasks are kept: `memory:`, `sqlite:PATH` or `postgresql://USER@HOST/NAME`"
+    )
+    store_connections: int = option(10, "most connections to a PostgreSQL store at a time", low=2, high=1000)
+    store_timeout: float = option(10.0, "seconds that one statement may take in a PostgreSQL store", low=0.1, high=3600)
+    store_retry: float = option(
+        15.0, "seconds that work waits for a PostgreSQL server that is lost before it fails", low=0, high=3600
+    )
+    bus: str = option(
+        "",
+        "what wakes other replicas: `postgresql://...`, `nats://...`, or empty for the PostgreSQL store itself, if any",
+    )
     log_level: str = option("info", "least level of log lines", choices=("debug", "info", "warning", "error"))
     # -- what it speaks
     versions: tuple[str, ...] = option(("1.0", "0.3"), "protocol versions offered", choices=("1.0", "0.3"))

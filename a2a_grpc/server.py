@@ -5,11 +5,13 @@ A `Server` is made without side effects (BL-43); sockets, threads and files come
 """
 
 import asyncio
+import importlib
 import logging
 import signal
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self, runtime_checkable
 
 import grpc.aio
 from a2a_stubs import v1
@@ -28,29 +30,100 @@ from a2a_grpc.config import OptionError, Options
 from a2a_grpc.routing import ByTenant, surround
 from a2a_grpc.service import RESUME_EXTENSION, A2AService
 from a2a_grpc.tasks.bus import Bus, LocalBus
+from a2a_grpc.tasks.bus_remote import RemoteBus
 from a2a_grpc.tasks.engine import Engine
 from a2a_grpc.tasks.memory import MemoryStore
+from a2a_grpc.tasks.schema import MIGRATIONS
 from a2a_grpc.tasks.sqlite import SQLiteStore
 from a2a_grpc.tasks.store import Store
 
 log: Final = logging.getLogger("a2a_grpc")
 
-STORES: Final[Mapping[str, Callable[[str], Store]]] = {
-    "memory": lambda _: MemoryStore(),
-    "sqlite": SQLiteStore,
+
+def _part(module: str, extra: str) -> Any:
+    """A module of the package that needs a driver, loaded when it is asked for."""
+    try:
+        return importlib.import_module(f"a2a_grpc.{module}")
+    except ModuleNotFoundError as missing:
+        raise OptionError(f"there is no {missing.name}: install a2a-grpc[{extra}]") from None
+
+
+def _postgres(url: str, options: Options) -> Store:
+    store: Store = _part("tasks.postgres", "postgres").PostgresStore(
+        url, connections=options.store_connections, timeout=options.store_timeout, retry=options.store_retry
+    )
+    return store
+
+
+STORES: Final[Mapping[str, Callable[[str, Options], Store]]] = {
+    "memory": lambda _url, _: MemoryStore(),
+    "sqlite": lambda url, _: SQLiteStore(url.partition(":")[2]),
+    "postgresql": _postgres,
 }
-"""Store factories by the scheme of the `store` option; each takes what follows the colon."""
+"""Store factories by the scheme of the `store` option."""
+
+
+@runtime_checkable
+class HasSchema(Protocol):
+    """A store with tables that may be older or newer than this release."""
+
+    async def open(self) -> None:
+        """Bring the tables up to date, as Store.open."""
+
+    async def close(self) -> None:
+        """As Store.close."""
+
+    async def schema(self) -> int:
+        """The number of the schema that is there, 0 for none. Nothing is changed; the store must not be open."""
+
+
+def _remote(module: str, carrier: str, extra: str, url: str) -> Bus:
+    return RemoteBus(getattr(_part(f"tasks.{module}", extra), carrier)(url))
+
+
+BUSES: Final[Mapping[str, Callable[[str], Bus]]] = {
+    "postgresql": partial(_remote, "bus_postgres", "PostgresCarrier", "postgres"),
+    "nats": partial(_remote, "bus_nats", "NatsCarrier", "nats"),
+}
+"""Bus factories by the scheme of the `bus` option, or of the `store` option if that is empty."""
 
 RESERVED_TENANTS: Final = frozenset(("tasks", "message:send", "message:stream", "extendedAgentCard"))
 """First segments of REST paths, which no tenant may be named after (REST-05)."""
 
 
-def open_store(url: str) -> Store:
-    """The store named by `SCHEME:REST`, not yet opened. Raises OptionError for an unknown scheme."""
-    scheme, _, rest = url.partition(":")
+def open_store(options: Options) -> Store:
+    """The store that the options name, not yet opened. Raises OptionError: unknown scheme, missing driver."""
+    scheme = options.store.partition(":")[0]
     if scheme not in STORES:
-        raise OptionError(f"store must start with one of {', '.join(f'{name}:' for name in STORES)}, not {url!r}")
-    return STORES[scheme](rest)
+        known = ", ".join(f"{name}:" for name in STORES)
+        raise OptionError(f"store must start with one of {known}, not {scheme}:")
+    return STORES[scheme](options.store, options)
+
+
+async def schema_of(options: Options, upgrade: bool = False) -> tuple[int, int]:
+    """The number of the schema in the store that the options name, 0 for none, and the one this release needs.
+
+    upgrade: bring it up to date first. Raises OptionError for a store without tables, StoreError: no way to the store,
+    and with `upgrade` a schema that is newer than this release.
+    """
+    store = open_store(options)
+    if not isinstance(store, HasSchema):
+        raise OptionError("this store has no tables to look after")
+    if upgrade:
+        await store.open()
+        await store.close()
+    return await store.schema(), len(MIGRATIONS)
+
+
+def open_bus(options: Options) -> Bus:
+    """The bus that the options name, not yet opened. Raises OptionError: unknown scheme, missing driver."""
+    scheme = (options.bus or options.store).partition(":")[0]
+    if scheme in BUSES:
+        return BUSES[scheme](options.bus or options.store)
+    if options.bus:
+        known = ", ".join(f"{name}:" for name in BUSES)
+        raise OptionError(f"bus must start with one of {known}, not {scheme}:")
+    return LocalBus()
 
 
 class Server:
@@ -59,7 +132,8 @@ class Server:
     agents: one Agent, or several by name. With several, each is reached on HTTP below `/<name>` (and
     `/api/a2a/<name>`, card at `/api/.well-known/<name>/agent-card.json`), and by tenant `<name>` at the root and on
     gRPC; calls without a tenant go to the first.
-    options: default Options(). store, bus: default as the options say, and hints within the process.
+    options: default Options(). store, bus: default as the options say; beside a store of your own, hints stay
+    within the process unless you hand in a bus, too, or name one.
     interceptors: surround every call, the first outermost. Raises OptionError when the parts do not fit together.
     """
 
@@ -74,9 +148,14 @@ class Server:
     ) -> None:
         self.options = options or Options()
         self.agents = dict(agents) if isinstance(agents, Mapping) else {"": agents}
-        self.store = store or open_store(self.options.store)
+        self.store = store or open_store(self.options)
         _check_names(self.agents, self.options)
-        self.engine = Engine(self.store, bus or LocalBus(), self.agents, self.options)
+        self.engine = Engine(
+            self.store,
+            bus or (LocalBus() if store and not self.options.bus else open_bus(self.options)),
+            self.agents,
+            self.options,
+        )
         self.streams = Streams(self.options.max_streams)
         self.ready = False
         self._started = False

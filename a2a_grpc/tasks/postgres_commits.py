@@ -51,7 +51,7 @@ class Commits:
             while jobs := self._take():
                 await self._settle(jobs)
         finally:  # in the same step that found nothing, so that nothing is taken in between and left
-            self._lanes.discard(asyncio.current_task())  # type: ignore[arg-type]
+            self._lanes.discard(asyncio.current_task())
 
     def _take(self) -> list[_Job]:
         taken: list[_Job] = []

@@ -253,6 +253,9 @@ TASK_LOCKED: Final = f"{TASK_NUMBER} FOR UPDATE"
 TRANSACTION: Final = "SELECT CAST(pg_current_xact_id() AS TEXT)"
 OUTCOME: Final = "SELECT pg_xact_status(CAST(CAST(:transaction AS TEXT) AS xid8))"
 
+CHANNEL: Final = "SELECT 'a2a_' || left(md5(current_schema()), 16)"
+NOTIFY: Final = "SELECT pg_notify(:channel, :message)"
+
 # In order of task ids, as every statement that locks several tasks, so that no two wait for each other.
 GUARDS: Final = """SELECT id, agent, tenant, owner, task_id, context_id, sequence, holder, token, lease_until_ms
     FROM tasks WHERE task_id = ANY (:task_ids) ORDER BY task_id FOR UPDATE"""

@@ -60,6 +60,10 @@ class SQLiteStore:
         """Finish what was accepted, close the file, let go of the lock."""
         await self._file.close()
 
+    async def schema(self) -> int:
+        """The number of the schema in the file, 0 for none; nothing is changed. Raises StoreError: no such database."""
+        return await self._file.schema()
+
     @property
     def transactions(self) -> int:
         """Transactions flushed so far; with concurrent commits fewer than commits."""

@@ -15,6 +15,7 @@ from contextlib import closing, suppress
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from a2a_grpc.tasks import schema as sql
 from a2a_grpc.tasks.store import StoreBusy, StoreError
@@ -65,6 +66,10 @@ class SQLiteFile:
                 self._reads.put(None)
             # In a thread of its own, so that the lock is let go in order even if the caller stops waiting.
             await asyncio.to_thread(_finish, threads, self._lock)
+
+    async def schema(self) -> int:
+        """The number of the schema that is there, 0 for none; whoever serves from the file is not disturbed."""
+        return await asyncio.to_thread(_schema, self._path)
 
     async def write(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Run the work in a transaction and answer when it is durable.
@@ -181,6 +186,17 @@ def _migrate(connection: sqlite3.Connection, path: str) -> None:
         connection.execute(sql.VERSION_SET, {"version": newest})
     connection.execute(sql.FREE_CLAIMS)  # whoever claimed a delivery is gone: the lock is ours
     connection.execute("COMMIT")
+
+
+def _schema(path: str) -> int:
+    try:
+        with closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True)) as connection:
+            found = connection.execute(sql.VERSION).fetchone()
+    except sqlite3.OperationalError as error:
+        if os.path.exists(path) and "no such table" in str(error):
+            return 0
+        raise StoreError(f"cannot look into {path}: {error}") from error
+    return int(found[0]) if found else 0
 
 
 def _finish(threads: list[Thread], lock: int) -> None:

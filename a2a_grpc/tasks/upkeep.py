@@ -15,6 +15,7 @@ from typing import Any, Final
 from a2a_stubs import v1
 
 from a2a_grpc.agent import Agent
+from a2a_grpc.errors import UnavailableError
 from a2a_grpc.tasks.bus import Listener
 from a2a_grpc.tasks.parts import agent_message
 from a2a_grpc.tasks.run import Runtime
@@ -36,6 +37,8 @@ log: Final = logging.getLogger("a2a_grpc")
 
 ATTEMPTS: Final = 3
 """How often a turn is run in all when its server keeps dying."""
+LAST_STEPS: Final = 0.1
+"""Seconds for what is about to end by itself when the process stops."""
 LOST_TEXT: Final = "The server stopped before the task was done"
 
 Rerun = Callable[[TaskRow, Fold, v1.SendMessageRequest, bool], None]
@@ -219,21 +222,27 @@ class Upkeep:
         await asyncio.gather(*(turn.settle(LOST_TEXT) for turn in left if turn not in again))
         if again:
             tokens = {turn.task_id: turn.token for turn in again}
+            stopping = UnavailableError("The server is stopping")
+            self._runtime.feeds.close(stopping)  # first, or their readers would hear that the task broke off
             for turn in again:
-                turn.stop(LeaseLost("the server stops; the turn will be run again"))
+                turn.stop(stopping)
             await self._runtime.store.renew(self._runtime.holder, now_ms(), tokens)  # the lease ends now
 
     async def stop(self) -> None:
-        """End the loops and whatever still runs."""
+        """End the loops, and whatever still runs when all who wait for an end have had the time to hear of it."""
         if self._watch is not None:
             self._watch.stop()
             self._watch = None
-        self._loops.clear()
         work = [task for task in self._runtime.work if task is not asyncio.current_task()]
-        for task in work:
+        for task in self._loops:
             task.cancel()
-        if work:
-            await asyncio.wait(work, timeout=1.0)
+        self._loops.clear()
+        for patience in (LAST_STEPS, 1.0):
+            if work:
+                _, left = await asyncio.wait(work, timeout=patience)
+                work = list(left)
+            for task in work:
+                task.cancel()
 
 
 class Watch:
