@@ -8,7 +8,7 @@ message of the protocol; `protojson_read` and `protojson_write` use these rows. 
 import re
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final, TypeVar
 
@@ -319,6 +319,10 @@ def _plain(value: Any) -> Any:
         return list(value)
     if isinstance(value, Message) and (write := WRITE_MESSAGE.get(value.DESCRIPTOR.full_name)):
         return write(value)
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise UnfitError("is a datetime without a time zone")
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     raise UnfitError(f"is a {type(value).__name__}, which JSON does not have")
 
 
@@ -392,8 +396,8 @@ WRITE_MESSAGE: Final[Mapping[str, Callable[[Any], Any]]] = {
 
 
 def value_of(obj: Any) -> google.Value:
-    """A Value holding any JSON value: None, bool, numbers, str, dict, list, subclasses and tuples of these, and
-    Struct, Value, ListValue, Timestamp of any pool. Numbers become doubles: above 2^53 whole ones lose digits.
+    """A Value holding any JSON value: None, bool, numbers, str, dict, list, subclasses and tuples of these,
+    Struct, Value, ListValue, Timestamp of any pool, and datetime with a time zone (as text in UTC). Numbers become doubles: above 2^53 whole ones lose digits.
 
     Raises InvalidAgentResponseError with the path of what is not JSON, not finite, or nested too deep (`MAX_DEPTH`).
     """

@@ -1,6 +1,6 @@
 """Single values of ProtoJSON: timestamps, free JSON, and what user code hands in."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from types import MappingProxyType
 from typing import Any
 
@@ -154,13 +154,21 @@ def test_values_of_user_code_are_taken_in_every_usual_form() -> None:
     stock.update({"n": 1, "l": [True, None]})
     stamp = timestamp_pb2.Timestamp()
     stamp.FromDatetime(datetime(2025, 1, 31, tzinfo=UTC))
-    given = {"t": (1, 2.5), "s": Text("x"), "m": MappingProxyType({"k": None}), "p": stock, "at": stamp}
+    given = {
+        "t": (1, 2.5),
+        "s": Text("x"),
+        "m": MappingProxyType({"k": None}),
+        "p": stock,
+        "at": stamp,
+        "on": datetime(2025, 1, 31, 2, tzinfo=timezone(timedelta(hours=2))),
+    }
     plain = {
         "t": [1, 2.5],
         "s": "x",
         "m": {"k": None},
         "p": {"n": 1, "l": [True, None]},
         "at": "2025-01-31T00:00:00Z",
+        "on": "2025-01-31T00:00:00Z",
     }
     assert json_of(struct_of(given)) == plain
     assert json_of(value_of(given)) == plain
@@ -180,7 +188,8 @@ def test_values_of_user_code_are_taken_in_every_usual_form() -> None:
         ({"a": {"b": {1, 2}}}, "a.b is a set"),
         ({"a": [b"x"]}, r"a\[0\] is a bytes"),
         ({"a": {1: 2}}, "a has a member name"),
-        ({"a": datetime(2025, 1, 31)}, "a is a datetime"),
+        ({"a": datetime(2025, 1, 31)}, "a is a datetime without a time zone"),
+        ({"a": {1, 2}}, "a is a set"),
         ({"a": 10**400}, "a is too large"),
         ({"a": v1.Part()}, "a is a Part"),
         (objects(MAX_DEPTH + 1), "deeper than"),
