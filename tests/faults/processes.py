@@ -160,6 +160,16 @@ async def ended(agent: Client, task_id: str) -> v1.Task:
     return await within(ask())
 
 
+async def at_work(agents: dict[str, Client], working: int, ended: int = 0) -> None:
+    """Wait until so many tasks are at work, and so many have ended well."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            states = [task.status.state for task in (await agents[GRPC].list()).tasks]
+            if (states.count(v1.TASK_STATE_WORKING), states.count(v1.TASK_STATE_COMPLETED)) == (working, ended):
+                return
+            await asyncio.sleep(0.05)
+
+
 def texts(task: v1.Task) -> list[str]:
     """The text of each artifact."""
     return ["".join(part.text for part in artifact.parts) for artifact in task.artifacts]
@@ -182,14 +192,14 @@ class Dialed(NamedTuple):
 
 
 async def dial(
-    base: str, binding: str, operation: str, request: Any, *, window: int = 0, version: str = V1, **headers: str
+    base: str, binding: str, operation: str, request: Any, *, window: int = 0, half: bool = False, **headers: str
 ) -> Dialed:
     """Send a request over JSON-RPC or REST on a connection of its own. base: `http://host:port`; window: bytes that
-    this side takes unread, default as the system likes."""
+    this side takes unread, default as the system likes; half: the head is never ended."""
     if binding == REST:
-        verb, path, own, body = rest.request(operation, request, "", version)
+        verb, path, own, body = rest.request(operation, request)
     else:
-        verb, path, (own, body) = "POST", "/", jsonrpc.request(operation, request, 1, version)
+        verb, path, (own, body) = "POST", "/", jsonrpc.request(operation, request, 1, V1)
     lines = {"host": "x", "content-length": str(len(body)), **own, **headers}
     head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
     place = urlsplit(base)
@@ -199,7 +209,7 @@ async def dial(
     connection.setblocking(False)
     await asyncio.get_running_loop().sock_connect(connection, (place.hostname, place.port))
     reader, writer = await asyncio.open_connection(sock=connection, limit=max(window, 1 << 16))
-    writer.write(f"{verb} {path} HTTP/1.1\r\n{head}\r\n".encode() + body)
+    writer.write(f"{verb} {path} HTTP/1.1\r\n{head}".encode() + (b"" if half else b"\r\n" + body))
     return Dialed(reader, writer)
 
 

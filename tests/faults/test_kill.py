@@ -163,6 +163,34 @@ async def test_a_turn_that_is_run_again_is_followed_to_its_end(tmp_path: Path) -
         assert rest[max(rest)].status_update.status.state == v1.TASK_STATE_COMPLETED
 
 
+@pytest.mark.requirement("BL-08", "OP-SEND-15")
+async def test_an_answer_whose_turn_was_lost_is_not_asked_for_again(tmp_path: Path) -> None:
+    async with serving(tmp_path, agent="stubborn") as server, clients(server) as agents:
+        asking = (await agents[REST].send(message("ask"))).task.id
+        seen = await read_until_killed(server, agents[GRPC].stream(message("count 40 0.02", asking)), 20)
+    async with serving(tmp_path, agent="stubborn") as server, clients(server) as agents:
+        rest, fault = await numbered(agents[JSONRPC].subscribe(asking, str(max(seen))))
+        assert fault is None and min(rest) == max(seen) + 1
+        task = await agents[REST].get(asking)
+        assert task.status.state == v1.TASK_STATE_COMPLETED
+        assert [artifact.name for artifact in task.artifacts] == ["attempt 1", "attempt 2"]
+        assert [entry.parts[0].text for entry in task.history].count("count 40 0.02") == 1
+
+
+@pytest.mark.requirement("OP-SEND-14", "BL-51")
+@pytest.mark.parametrize("binding", BINDINGS)
+async def test_a_send_that_is_repeated_after_the_crash_makes_no_second_task(tmp_path: Path, binding: str) -> None:
+    first, lost = message("parts 1 0"), message("count 100 0.02")
+    async with serving(tmp_path, "--deduplicate", "always") as server, clients(server) as agents:
+        answered = await agents[binding].send(first)
+        seen = await read_until_killed(server, agents[binding].stream(lost), 10)
+    async with serving(tmp_path, "--deduplicate", "always") as server, clients(server) as agents:
+        assert (await agents[binding].send(first)).task == answered.task
+        again = await agents[binding].send(lost)
+        assert again.task.id == seen[1].task.id and again.task.status.state == v1.TASK_STATE_FAILED
+        assert (await agents[binding].list()).total_size == 2
+
+
 @pytest.mark.requirement("BL-08")
 async def test_a_second_process_is_refused_and_the_file_stays_good(tmp_path: Path) -> None:
     async with serving(tmp_path) as server, clients(server) as agents:

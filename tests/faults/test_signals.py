@@ -22,6 +22,7 @@ from tests.faults.processes import (
     PATIENCE,
     Dialed,
     Serving,
+    at_work,
     channel_to,
     clients,
     dial,
@@ -29,6 +30,7 @@ from tests.faults.processes import (
     fetch,
     joined,
     message,
+    numbered,
     read_grpc,
     reason_of,
     serving,
@@ -37,7 +39,7 @@ from tests.faults.processes import (
 )
 
 READERS, TURNS = 20, 5
-SPARE = 6.0
+SPARE = 15.0
 """Seconds past the grace in which a slow machine must have ended the process."""
 
 
@@ -64,6 +66,15 @@ def is_unavailable(error: dict[str, Any]) -> bool:
     """Whether the last event of a stream tells in its wire's form that the server stops."""
     details = error.get("details") or error.get("data") or ()
     return any(detail.get("reason") == UnavailableError.reason for detail in details)
+
+
+async def stopping(server: Serving) -> None:
+    """Tell the server to stop, and wait until it says that it does."""
+    assert await fetch(server.url, READY) == 200
+    server.process.send_signal(signal.SIGTERM)
+    async with asyncio.timeout(PATIENCE):
+        while await fetch(server.url, READY) == 200:  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.02)
 
 
 class Readers:
@@ -110,17 +121,7 @@ async def test_a_stopping_server_tells_everybody_and_ends_in_time(tmp_path: Path
             assert await fetch(server.url, READY) == 200
             server.process.send_signal(signal.SIGTERM)
             begun = loop.time()
-            reading = asyncio.create_task(readers.read())
-            if grace:
-                async with asyncio.timeout(PATIENCE):
-                    while await fetch(server.url, READY) == 200:
-                        pass
-                if grace > 1:  # time enough, on any machine, to ask before it is over
-                    assert await fetch(server.url, READY) == 503 and await fetch(server.url, HEALTH) == 200
-                    assert {type(fault) for fault in await refused(agents)} == {UnavailableError}
-                    watch = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest())
-                    assert (await watch).status == health_pb2.HealthCheckResponse.NOT_SERVING
-            by_sse, by_grpc = await reading
+            by_sse, by_grpc = await readers.read()
             assert await server.exit_code() == 0, server.log
             assert loop.time() - begun < grace + SPARE
         assert "Traceback" not in server.log
@@ -136,6 +137,28 @@ async def test_a_stopping_server_tells_everybody_and_ends_in_time(tmp_path: Path
             task = await agents[GRPC].get(name)
             assert task.status.state == v1.TASK_STATE_FAILED
             assert "server stopped" in task.status.message.parts[0].text
+
+
+@pytest.mark.requirement("BL-34")
+async def test_a_stopping_server_is_not_ready_and_takes_nothing_new(tmp_path: Path) -> None:
+    async with serving(tmp_path, "--grace", "600") as server, clients(server) as agents:
+        async with channel_to(server.grpc) as channel:
+            task = (await agents[GRPC].send(message("sleep 600", now=True))).task
+            await stopping(server)
+            assert await fetch(server.url, READY) == 503 and await fetch(server.url, HEALTH) == 200
+            assert {type(fault) for fault in await refused(agents)} == {UnavailableError}
+            health = await health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest())
+            assert health.status == health_pb2.HealthCheckResponse.NOT_SERVING
+            dialed = await dial(server.url, REST, "SendMessage", message("ask"), connection="close")
+            assert (await within(dialed.reader.read())).startswith(b"HTTP/1.1 503 ")
+            dialed.drop()
+            with pytest.raises(grpc.aio.AioRpcError) as told:
+                await v1_grpc.A2AServiceStub(channel).SendMessage(message("ask"))
+            assert told.value.code() == grpc.StatusCode.UNAVAILABLE
+            # What runs can still be read and canceled, and with its end the server ends.
+            assert (await agents[JSONRPC].get(task.id)).status.state == v1.TASK_STATE_WORKING
+            assert (await agents[REST].cancel(task.id)).status.state == v1.TASK_STATE_CANCELED
+        assert await server.exit_code() == 0, server.log
 
 
 @pytest.mark.requirement("BL-34", "OP-STREAM-04")
@@ -179,13 +202,73 @@ async def test_readers_of_an_idle_task_are_told_that_the_server_stops(tmp_path: 
 async def test_a_second_signal_ends_the_process_at_once_and_loses_nothing(tmp_path: Path, binding: str) -> None:
     async with serving(tmp_path, "--grace", "600", agent="stubborn") as server, clients(server) as agents:
         task = (await agents[binding].send(message("count 5 0.2", now=True))).task
-        server.process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(PATIENCE):
-            while await fetch(server.url, READY) == 200:
-                pass
+        await stopping(server)
         server.process.send_signal(signal.SIGTERM)
         assert await server.exit_code() == -signal.SIGTERM
     async with serving(tmp_path, agent="stubborn") as server, clients(server) as agents:
         task = await ended(agents[binding], task.id)
         assert task.status.state == v1.TASK_STATE_COMPLETED
         assert texts(task)[-1] == "0 1 2 3 4 "
+
+
+@pytest.mark.requirement("BL-34", "BL-08", "OP-SEND-02")
+async def test_blocking_sends_are_answered_when_the_server_stops(tmp_path: Path) -> None:
+    async with serving(tmp_path, "--grace", "1") as server, clients(server) as agents:
+        sends = [asyncio.create_task(agent.send(message("sleep 600"))) for agent in agents.values()]
+        await at_work(agents, len(sends))
+        server.process.send_signal(signal.SIGTERM)
+        for told in await within(asyncio.gather(*sends, return_exceptions=True)):
+            if isinstance(told, v1.SendMessageResponse):
+                assert told.task.status.state == v1.TASK_STATE_FAILED
+            else:
+                assert type(told) is UnavailableError, repr(told)
+        assert await server.exit_code() == 0, server.log
+        assert "Traceback" not in server.log
+
+
+@pytest.mark.requirement("BL-34", "BL-17")
+async def test_a_function_that_holds_its_thread_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    async with serving(tmp_path, "--grace", "0", agent="blocker") as server, clients(server) as agents:
+        task = (await agents[GRPC].send(message("600", now=True))).task
+        await at_work(agents, 1)
+        server.process.send_signal(signal.SIGTERM)
+        assert await server.exit_code() == 0, server.log
+    async with serving(tmp_path) as server, clients(server) as agents:
+        assert (await agents[REST].get(task.id)).status.state == v1.TASK_STATE_FAILED
+
+
+@pytest.mark.requirement("BL-34", "BL-08")
+async def test_a_turn_that_the_stop_cut_short_is_run_again_where_the_agent_wants_that(tmp_path: Path) -> None:
+    async with serving(tmp_path, "--grace", "0", agent="stubborn") as server, clients(server) as agents:
+        events = agents[REST].stream(message("count 60 0.05"))
+        first = await anext(events)
+        server.process.send_signal(signal.SIGTERM)
+        seen, fault = await numbered(events)
+        assert isinstance(fault, UnavailableError)
+        assert await server.exit_code() == 0, server.log
+    async with serving(tmp_path, agent="stubborn") as server, clients(server) as agents:
+        last = max(seen, default=1)
+        rest, fault = await numbered(agents[GRPC].subscribe(first.task.id, str(last)))
+        assert fault is None and min(rest) == last + 1
+        task = await agents[GRPC].get(first.task.id)
+        assert task.status.state == v1.TASK_STATE_COMPLETED and task.artifacts[-1].name == "attempt 2"
+
+
+@pytest.mark.requirement("BL-34", "STREAM-06")
+async def test_clients_that_do_nothing_do_not_hold_up_the_end(tmp_path: Path) -> None:
+    """Connections without a request, half a request, a reader that never reads, and an idle gRPC channel."""
+    loop = asyncio.get_running_loop()
+    async with serving(tmp_path, "--grace", "1", "--store", "memory:") as server, clients(server) as agents:
+        stalled = [
+            await dial(server.url, binding, "SendStreamingMessage", message("count 500 0 20000"), window=4096)
+            for binding in (JSONRPC, REST)
+        ]
+        halves = [await dial(server.url, REST, "GetTask", v1.GetTaskRequest(id="x"), half=True) for _ in range(10)]
+        await at_work(agents, 0, 2)
+        server.process.send_signal(signal.SIGTERM)
+        begun = loop.time()
+        assert await server.exit_code() == 0, server.log
+        assert loop.time() - begun < 1 + SPARE
+        assert "Traceback" not in server.log
+        for dialed in (*stalled, *halves):
+            dialed.drop()

@@ -50,10 +50,10 @@ DEEDS: dict[str, Callable[..., Any]] = {deed.__name__: deed for deed in (count, 
 
 
 async def work(task: TaskHandle) -> Any:
-    """Do what the text says; an answer to a question is repeated."""
-    if task.answer is not None:
-        return f"you said {task.answer}"
+    """Do what the text says; an answer to a question that is nothing to do is repeated."""
     name, *numbers = task.text.split()
+    if task.answer is not None and name not in DEEDS:
+        return f"you said {task.answer}"
     return await DEEDS[name](task, *map(float, numbers))
 
 
