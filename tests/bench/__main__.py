@@ -1,7 +1,8 @@
 """`python -m tests.bench`: start the servers, measure in turns, print a table, write JSON if asked to.
 
 Laws: servers share one core and the client has another, where the system lets one choose. Everything that is compared
-is measured in turns, in one order and then in the other, and the median of the ratios of the rounds counts.
+is measured in turns, in one order and then in the other, and the median of the ratios of the rounds counts. plan.py
+says what is measured, load.py how, servers.py on what; connections.py is the client. No test depends on a time.
 """
 
 import argparse

@@ -60,7 +60,7 @@ class Ratio(NamedTuple):
     goal: float | None
 
 
-def _http(goal: float) -> Mapping[str, float]:
+def _http(goal: float) -> dict[str, float]:
     return {JSONRPC: goal, REST: goal}
 
 
