@@ -9,7 +9,7 @@ ARGS ?=
 export $(shell sed 's/=.*//' .tools/env 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format proto lint-proto requirements bench interop-setup services services-stop clean
+.PHONY: help setup run test check format proto lint-proto requirements docs bench interop-setup services services-stop clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
@@ -48,6 +48,9 @@ lint-proto: setup ## Check the protos with buf: style, and no breaking change
 
 requirements: setup ## Print every requirement with the tests that prove it
 	$(BIN)/python scripts/requirements.py $(ARGS)
+
+docs: setup ## Write the parts of the documentation that are made from the code
+	$(BIN)/python scripts/docs_tables.py
 
 bench: setup ## Measure; see tests/bench
 	$(BIN)/python -m tests.bench $(ARGS)
