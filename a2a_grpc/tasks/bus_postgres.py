@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import asyncpg
 
-from a2a_grpc.tasks import schema as sql
+from a2a_grpc.tasks import schema_postgres as pg
 from a2a_grpc.tasks.postgres_link import BROKEN, rows
 
 log: Final = logging.getLogger("a2a_grpc")
@@ -50,7 +50,7 @@ class PostgresCarrier:
 
     async def send(self, message: bytes) -> None:
         """Tell everybody who listens."""
-        await rows(self._connection, sql.NOTIFY, {"channel": self._channel, "message": message.decode()})
+        await rows(self._connection, pg.NOTIFY, {"channel": self._channel, "message": message.decode()})
 
     async def _connect(self) -> None:
         connection = await asyncpg.connect(
@@ -60,7 +60,7 @@ class PostgresCarrier:
             server_settings={"application_name": "a2a-grpc bus"},
         )
         try:
-            self._channel = await connection.fetchval(sql.CHANNEL)
+            self._channel = await connection.fetchval(pg.CHANNEL)
             await connection.add_listener(self._channel, self._heard)
             connection.add_termination_listener(self._lost)
         except BaseException:

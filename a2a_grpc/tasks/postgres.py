@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 from a2a_stubs import v1
 
 from a2a_grpc.tasks import schema as sql
+from a2a_grpc.tasks import schema_postgres as pg
 from a2a_grpc.tasks.postgres_commits import Commits, claim, remember
 from a2a_grpc.tasks.postgres_link import Connection, PostgresLink, many, rows
 from a2a_grpc.tasks.store import (
@@ -93,7 +94,7 @@ class PostgresStore:
         values = sql.values_of(scope, **query._asdict(), nothing=b"")
         values["before_ms"], values["before_id"] = values.pop("before") or (0, "")
         values["limit"] += 1
-        found = await self._link.rows(sql.page_and_total(filters), values)
+        found = await self._link.rows(pg.page_and_total(filters), values)
         listed = [row for row in found if row[4] is not None]
         return TaskPage([_row(row[1:]) for row in listed[: query.limit]], found[0][0], len(listed) > query.limit)
 
@@ -102,7 +103,7 @@ class PostgresStore:
     async def renew(self, holder: str, until_ms: int, tokens: Mapping[str, int]) -> Renewal:
         """Lengthen leases (see Store.renew)."""
         values = {"holder": holder, "until_ms": until_ms, "task_ids": list(tokens), "tokens": list(tokens.values())}
-        kept: dict[str, bytes | None] = dict(await self._link.rows(sql.RENEW_ALL, values))
+        kept: dict[str, bytes | None] = dict(await self._link.rows(pg.RENEW_ALL, values))
         cancels = {task_id: cancel for task_id, cancel in kept.items() if cancel is not None}
         return Renewal(frozenset(tokens.keys() - kept.keys()), cancels)
 
@@ -159,7 +160,7 @@ class PostgresStore:
         """Create or replace a config (see Store.put_push_config)."""
 
         async def work(connection: Connection) -> bool:
-            found = await rows(connection, sql.TASK_LOCKED, sql.values_of(scope, task_id=config.task_id))
+            found = await rows(connection, pg.TASK_LOCKED, sql.values_of(scope, task_id=config.task_id))
             for task, sequence in found:
                 await rows(connection, sql.PUT_CONFIG, config._asdict() | {"task": task, "cursor": sequence})
             return bool(found)
@@ -188,7 +189,7 @@ class PostgresStore:
         """Claim configs that have something to send; what another replica is claiming is passed over (Store.due)."""
 
         async def work(connection: Connection) -> list[Delivery]:
-            found = await rows(connection, sql.DUE_TO_NOBODY, {"now_ms": now_ms, "limit": limit})
+            found = await rows(connection, pg.DUE_TO_NOBODY, {"now_ms": now_ms, "limit": limit})
             mine = {"holder": holder, "until_ms": until_ms}
             await many(connection, sql.CLAIM, [mine | {"task": row[-1], "config_id": row[4]} for row in found])
             return [Delivery(Scope(*row[:3]), PushConfig(*row[3:8]), *row[8:11]) for row in found]
@@ -205,19 +206,13 @@ class PostgresStore:
 
     async def trim(self, retention: Retention) -> list[str]:
         """Delete what is no longer kept, in small transactions, by one replica at a time (see Store.trim)."""
-        values = {
-            "now_ms": retention.now_ms,
-            "ended_ms": retention.now_ms - retention.terminal_ms,
-            "stuck_ms": retention.now_ms - retention.stuck_ms,
-            "count": retention.count,
-            "limit": retention.batch,
-        }
+        values = sql.kept(retention)
         gone: list[str] = []
         try:
             victims = await self._alone(partial(_victims, values=values))
             while victims:
                 gone += await self._alone(partial(_drop, victims=_share(victims)))
-            for statement in map(sql.counted, sql.DROP_EXPIRED):
+            for statement in map(pg.counted, sql.DROP_EXPIRED):
                 while (await self._alone(partial(rows, statement=statement, values=values)))[0][0] == retention.batch:
                     pass
         except _Trimming:
@@ -228,7 +223,7 @@ class PostgresStore:
         """Run the work in a transaction that no other replica has at the same time; raises _Trimming if one does."""
 
         async def alone(connection: Connection) -> _T:
-            if not await connection.fetchval(sql.TRIM_ALONE):
+            if not await connection.fetchval(pg.TRIM_ALONE):
                 raise _Trimming
             return await work(connection)
 

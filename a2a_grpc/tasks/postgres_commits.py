@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from a2a_grpc.tasks import schema as sql
+from a2a_grpc.tasks import schema_postgres as pg
 from a2a_grpc.tasks.fence import admit
 from a2a_grpc.tasks.postgres_link import BROKEN, UNDONE, Again, Connection, PostgresLink, many, rows
 from a2a_grpc.tasks.store import Change, Conflict, Dedupe, Duplicate, LeaseLost, Scope, TaskRow
@@ -101,13 +102,13 @@ class Commits:
     async def _append(self, changes: Sequence[Change]) -> frozenset[str]:
         """Write, by one statement, changes that only add events; the ids of the tasks where they fitted."""
         try:
-            found = await self._link.rows_once(sql.APPEND, _columns(changes))
+            found = await self._link.rows_once(pg.APPEND, _columns(changes))
             return frozenset(task_id for (task_id,) in found)
         except UNDONE:
             return frozenset()
         except BROKEN:
             # Whether it was done: only the holder of a token moves a task and leaves the token as it is.
-            places = await self._link.rows(sql.GUARDS, {"task_ids": [change.task_id for change in changes]})
+            places = await self._link.rows(pg.GUARDS, {"task_ids": [change.task_id for change in changes]})
             there = {row["task_id"]: (row["sequence"], row["token"]) for row in places}
             return frozenset(
                 change.task_id
@@ -160,7 +161,7 @@ async def _write(connection: Connection, changes: Sequence[Change]) -> list[Outc
     """What became of each change; all that were not refused are written."""
     outcomes: list[Outcome] = [0] * len(changes)
     duplicates = await claim(connection, ((change.scope, change.dedupe, change.now_ms) for change in changes))
-    found = await rows(connection, sql.GUARDS, {"task_ids": [change.task_id for change in changes]})
+    found = await rows(connection, pg.GUARDS, {"task_ids": [change.task_id for change in changes]})
     there = {row["task_id"]: row for row in found}
     admitted: list[_Admitted] = []
     unused: list[dict[str, Any]] = []
@@ -182,7 +183,7 @@ async def _write(connection: Connection, changes: Sequence[Change]) -> list[Outc
             if row
             else _Admitted(0, change.context_id, change, columns)
         )
-    await many(connection, sql.DROP_DEDUPE, unused)
+    await many(connection, pg.DROP_DEDUPE, unused)
     if admitted:
         await _apply(connection, await _set_tasks(connection, admitted))
     return outcomes
@@ -212,7 +213,7 @@ async def claim(
         return {}
     stored = await many(
         connection,
-        sql.CLAIM_DEDUPE,
+        pg.CLAIM_DEDUPE,
         [
             sql.values_of(key[0], now_ms=now_ms, **dedupe._asdict())
             for key, (dedupe, now_ms) in sorted(wanted.items(), key=lambda item: item[0])

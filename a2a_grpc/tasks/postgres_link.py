@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import asyncpg
 
 from a2a_grpc.tasks import schema as sql
+from a2a_grpc.tasks import schema_postgres as pg
 from a2a_grpc.tasks.store import StoreError
 
 _T = TypeVar("_T")
@@ -131,7 +132,7 @@ class PostgresLink:
             async with self.connection() as connection:
                 await connection.execute("BEGIN")
                 try:
-                    begun = await connection.fetchval(sql.TRANSACTION)
+                    begun = await connection.fetchval(pg.TRANSACTION)
                     result = await work(connection)
                 except BaseException:
                     with suppress(*BROKEN, asyncpg.PostgresError):
@@ -147,7 +148,7 @@ class PostgresLink:
     async def _committed(self, transaction: str) -> bool:
         while True:
             try:
-                [(outcome,)] = await self.rows(sql.OUTCOME, {"transaction": transaction})
+                [(outcome,)] = await self.rows(pg.OUTCOME, {"transaction": transaction})
             except asyncpg.InvalidParameterValueError:  # the server that took over never saw it
                 return False
             if outcome != "in progress":
@@ -170,7 +171,7 @@ class PostgresLink:
 
     async def schema(self) -> int:
         """The number of the schema that is there, 0 for none; nothing is changed."""
-        [(there,)] = await self.rows(sql.VERSION_FOUND, {})
+        [(there,)] = await self.rows(pg.VERSION_FOUND, {})
         found = await self.rows(sql.VERSION, {}) if there else []
         return int(found[0][0]) if found else 0
 
@@ -179,29 +180,29 @@ class PostgresLink:
         if await self.schema() == newest:
             return
         async with self.connection() as connection, connection.transaction():
-            await connection.execute(sql.MIGRATE_ALONE)
-            await connection.execute(sql.for_postgres(sql.VERSION_TABLE))
+            await connection.execute(pg.MIGRATE_ALONE)
+            await connection.execute(pg.for_postgres(sql.VERSION_TABLE))
             version = await connection.fetchval(sql.VERSION) or 0
             if version > newest:
                 raise StoreError(
                     f"{self.name} has schema {version} and this release knows {newest}: use a newer release of a2a-grpc"
                 )
             for statement in (statement for migration in sql.MIGRATIONS[version:] for statement in migration):
-                await connection.execute(sql.for_postgres(statement))
+                await connection.execute(pg.for_postgres(statement))
             await connection.execute(sql.VERSION_CLEAR)
             await rows(connection, sql.VERSION_SET, {"version": newest})
 
 
 async def rows(connection: Connection, statement: str, values: Mapping[str, Any]) -> list[Any]:
     """All rows of one statement on a connection."""
-    text, names = sql.numbered(statement)
+    text, names = pg.numbered(statement)
     found: list[Any] = await connection.fetch(text, *[values[name] for name in names])
     return found
 
 
 async def many(connection: Connection, statement: str, every: Iterable[Mapping[str, Any]]) -> list[Any]:
     """Run one statement for each of the values, in one round trip; all rows of all of them, in order."""
-    text, names = sql.numbered(statement)
+    text, names = pg.numbered(statement)
     if not (arguments := [[values[name] for name in names] for values in every]):
         return []
     found: list[Any] = await connection.fetchmany(text, arguments)

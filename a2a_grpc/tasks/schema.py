@@ -1,19 +1,17 @@
 """The tables of the SQL stores and every statement on them.
 
-Laws: SQL text lives here and nowhere else; statements take named parameters, and keep to what SQLite and PostgreSQL
-both know, but for those at the end, which only PostgreSQL is given. A migration that was released is never changed,
-only followed by another. What a running turn writes per event is small: a row of `events` and the number in `tasks`;
-whatever may be large (the folded task, the author's state) lies in `snapshots`, which is written at the end of a turn.
-Rows that belong to a task or a context go with it.
+Laws: SQL text lives here and in schema_postgres.py, nowhere else; statements take named parameters, and keep to what
+SQLite and PostgreSQL both know. A migration that was released is never changed, only followed by another. What a
+running turn writes per event is small: a row of `events` and the number in `tasks`; whatever may be large (the folded
+task, the author's state) lies in `snapshots`, which is written at the end of a turn. Rows that belong to a task or a
+context go with it.
 """
 
-import re
 from collections.abc import Set
-from functools import cache
 from typing import Any, Final
 
 from a2a_grpc.tasks.state import TERMINAL
-from a2a_grpc.tasks.store import Change, Scope, TaskRow
+from a2a_grpc.tasks.store import Change, Retention, Scope, TaskRow
 
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     (
@@ -69,9 +67,9 @@ VERSION: Final = "SELECT version FROM schema"
 VERSION_CLEAR: Final = "DELETE FROM schema"
 VERSION_SET: Final = "INSERT INTO schema (version) VALUES (:version)"
 
-_MINE: Final = "agent = :agent AND tenant = :tenant AND owner = :owner"
-_TASK: Final = f"(SELECT id FROM tasks WHERE task_id = :task_id AND {_MINE})"
-_CONTEXT: Final = f"(SELECT id FROM contexts WHERE {_MINE} AND context_id = :context_id)"
+MINE: Final = "agent = :agent AND tenant = :tenant AND owner = :owner"
+_TASK: Final = f"(SELECT id FROM tasks WHERE task_id = :task_id AND {MINE})"
+_CONTEXT: Final = f"(SELECT id FROM contexts WHERE {MINE} AND context_id = :context_id)"
 _ENDED: Final = f"state IN ({', '.join(map(str, sorted(TERMINAL)))})"
 # In the order of TaskRow's fields, behind the three of its scope.
 _ROW: Final = """SELECT agent, tenant, owner, task_id, context_id, state, status_ms, created_ms, sequence, folded, head,
@@ -123,7 +121,7 @@ def new_task(change: Change, columns: dict[str, Any]) -> dict[str, Any]:
 
 
 # -- tasks and events
-TASK: Final = f"{_FULL_ROW} WHERE task_id = :task_id AND {_MINE}"
+TASK: Final = f"{_FULL_ROW} WHERE task_id = :task_id AND {MINE}"
 EVENTS: Final = f"""SELECT sequence, payload FROM events WHERE task = {_TASK} AND sequence > :after
     ORDER BY sequence LIMIT :limit"""
 
@@ -149,7 +147,7 @@ FILTERS: Final = {
 
 
 def _where(filters: Set[str]) -> str:
-    return " AND ".join((_MINE, *(text for name, text in FILTERS.items() if name in filters)))
+    return " AND ".join((MINE, *(text for name, text in FILTERS.items() if name in filters)))
 
 
 # -- leases and cancel
@@ -157,18 +155,19 @@ RENEW: Final = """UPDATE tasks SET lease_until_ms = :until_ms WHERE task_id = :t
     AND token = :token RETURNING cancel"""
 LOST_TO_OTHERS: Final = f"""{_FULL_ROW} WHERE holder <> '' AND (holder <> :holder OR lease_until_ms <= :now_ms)
     ORDER BY lease_until_ms LIMIT :limit"""
-REQUEST_CANCEL: Final = f"UPDATE tasks SET cancel = :cancel WHERE task_id = :task_id AND {_MINE} AND holder <> ''"
+LOST: Final = f"{_FULL_ROW} WHERE holder <> '' AND lease_until_ms <= :now_ms ORDER BY lease_until_ms LIMIT :limit"
+REQUEST_CANCEL: Final = f"UPDATE tasks SET cancel = :cancel WHERE task_id = :task_id AND {MINE} AND holder <> ''"
 
 # -- repeated sends
 SEEN: Final = f"""SELECT message_id, digest, expires_ms, task_id, reply FROM dedupe
-    WHERE {_MINE} AND message_id = :message_id AND expires_ms > :now_ms"""
+    WHERE {MINE} AND message_id = :message_id AND expires_ms > :now_ms"""
 ADD_DEDUPE: Final = """INSERT INTO dedupe (agent, tenant, owner, message_id, digest, expires_ms, task_id, reply)
     VALUES (:agent, :tenant, :owner, :message_id, :digest, :expires_ms, :task_id, :reply)
     ON CONFLICT (agent, tenant, owner, message_id) DO UPDATE SET digest = excluded.digest,
     expires_ms = excluded.expires_ms, task_id = excluded.task_id, reply = excluded.reply"""
 
 # -- contexts
-USE_CONTEXT: Final = f"UPDATE contexts SET used_ms = :now_ms WHERE {_MINE} AND context_id = :context_id"
+USE_CONTEXT: Final = f"UPDATE contexts SET used_ms = :now_ms WHERE {MINE} AND context_id = :context_id"
 ADD_CONTEXT: Final = """INSERT INTO contexts (agent, tenant, owner, context_id, used_ms)
     VALUES (:agent, :tenant, :owner, :context_id, :now_ms)
     ON CONFLICT (agent, tenant, owner, context_id) DO UPDATE SET used_ms = excluded.used_ms RETURNING id"""
@@ -180,7 +179,7 @@ DROP_MEMORY: Final = "DELETE FROM memory WHERE context = :context AND key = :key
 MEMORY: Final = f"SELECT key, value FROM memory WHERE context = {_CONTEXT}"
 
 # -- push notification configs
-TASK_NUMBER: Final = f"SELECT id, sequence FROM tasks WHERE task_id = :task_id AND {_MINE}"
+TASK_NUMBER: Final = f"SELECT id, sequence FROM tasks WHERE task_id = :task_id AND {MINE}"
 PUT_CONFIG: Final = """INSERT INTO push_configs (task, config_id, config, version, extra, cursor, due)
     VALUES (:task, :config_id, :config, :version, :extra, :cursor, :cursor)
     ON CONFLICT (task, config_id) DO UPDATE SET config = excluded.config, version = excluded.version,
@@ -188,9 +187,9 @@ PUT_CONFIG: Final = """INSERT INTO push_configs (task, config_id, config, versio
 # A task without such configs gives one row of nothing, a missing task none.
 CONFIGS: Final = f"""SELECT task_id, config_id, config, version, extra
     FROM tasks LEFT JOIN push_configs ON task = id AND config_id > :after
-    WHERE task_id = :task_id AND {_MINE} ORDER BY config_id LIMIT :limit"""
+    WHERE task_id = :task_id AND {MINE} ORDER BY config_id LIMIT :limit"""
 CONFIG: Final = f"""SELECT task_id, config_id, config, version, extra FROM push_configs JOIN tasks ON id = task
-    WHERE task_id = :task_id AND {_MINE} AND config_id = :config_id"""
+    WHERE task_id = :task_id AND {MINE} AND config_id = :config_id"""
 DROP_CONFIG: Final = "DELETE FROM push_configs WHERE task = :task AND config_id = :config_id"
 DUE: Final = """SELECT agent, tenant, owner, task_id, config_id, config, version, extra, cursor, due, attempts, task
     FROM push_configs JOIN tasks ON id = task WHERE cursor < due AND next_ms <= :now_ms ORDER BY next_ms LIMIT :limit"""
@@ -201,14 +200,26 @@ FREE_CLAIMS: Final = "UPDATE push_configs SET holder = '', next_ms = 0 WHERE hol
 DELIVERED: Final = f"""UPDATE push_configs SET cursor = :cursor, attempts = :attempts, next_ms = :next_ms, holder = ''
     WHERE task = {_TASK} AND config_id = :config_id AND cursor <= :cursor"""
 
+
 # -- retention
+def kept(retention: Retention) -> dict[str, int]:
+    """Values of the statements on what retention no longer keeps."""
+    return {
+        "now_ms": retention.now_ms,
+        "ended_ms": retention.now_ms - retention.terminal_ms,
+        "stuck_ms": retention.now_ms - retention.stuck_ms,
+        "count": retention.count,
+        "limit": retention.batch,
+    }
+
+
 _VICTIM: Final = "SELECT id, sequence, token FROM tasks WHERE"
 AGED: Final = f"{_VICTIM} {_ENDED} AND status_ms < :ended_ms ORDER BY status_ms LIMIT :limit"
 STUCK: Final = f"""{_VICTIM} NOT {_ENDED} AND status_ms < :stuck_ms AND (holder = '' OR lease_until_ms <= :now_ms)
     ORDER BY status_ms LIMIT :limit"""
 CROWDED: Final = f"""SELECT agent, tenant, owner, count(*) - :count FROM tasks WHERE {_ENDED}
     GROUP BY agent, tenant, owner HAVING count(*) > :count"""
-OLDEST: Final = f"{_VICTIM} {_MINE} AND {_ENDED} ORDER BY status_ms, task_id LIMIT :limit"
+OLDEST: Final = f"{_VICTIM} {MINE} AND {_ENDED} ORDER BY status_ms, task_id LIMIT :limit"
 # Guarded: a task that was taken up again since it was chosen stays.
 DROP_TASK: Final = """DELETE FROM tasks WHERE id = :task AND sequence = :sequence AND token = :token
     RETURNING task_id"""
@@ -219,81 +230,3 @@ DROP_EXPIRED: Final = (
     "DELETE FROM messages WHERE id IN (SELECT id FROM messages WHERE at_ms < :ended_ms LIMIT :limit)",
     "DELETE FROM contexts WHERE id IN (SELECT id FROM contexts WHERE used_ms < :ended_ms LIMIT :limit)",
 )
-
-# -- PostgreSQL only
-_TYPES: Final = (
-    (" id INTEGER PRIMARY KEY", " id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"),
-    ("INTEGER", "BIGINT"),
-    ("BLOB", "BYTEA"),
-    ("TEXT", 'TEXT COLLATE "C"'),  # the order of code points, whatever the database sorts by
-    (" WITHOUT ROWID", ""),
-)
-_PARAMETER: Final = re.compile(r"(?<!:):([a-z_]+)")
-
-
-def for_postgres(definition: str) -> str:
-    """A statement of `MIGRATIONS` or `VERSION_TABLE` in PostgreSQL's types."""
-    for ours, theirs in _TYPES:
-        definition = definition.replace(ours, theirs)
-    return definition
-
-
-@cache
-def numbered(statement: str) -> tuple[str, tuple[str, ...]]:
-    """A statement with numbered parameters, and their names in that order."""
-    names = tuple(dict.fromkeys(_PARAMETER.findall(statement)))
-    return _PARAMETER.sub(lambda found: f"${names.index(found[1]) + 1}", statement), names
-
-
-VERSION_FOUND: Final = "SELECT to_regclass('schema') IS NOT NULL"
-# Locks of this schema alone: 1 for migrations, 2 for retention.
-MIGRATE_ALONE: Final = "SELECT pg_advisory_xact_lock(1, hashtext(current_schema()))"
-TRIM_ALONE: Final = "SELECT pg_try_advisory_xact_lock(2, hashtext(current_schema()))"
-TASK_LOCKED: Final = f"{TASK_NUMBER} FOR UPDATE"
-TRANSACTION: Final = "SELECT CAST(pg_current_xact_id() AS TEXT)"
-OUTCOME: Final = "SELECT pg_xact_status(CAST(CAST(:transaction AS TEXT) AS xid8))"
-
-CHANNEL: Final = "SELECT 'a2a_' || left(md5(current_schema()), 16)"
-NOTIFY: Final = "SELECT pg_notify(:channel, :message)"
-
-# In order of task ids, as every statement that locks several tasks, so that no two wait for each other.
-GUARDS: Final = """SELECT id, agent, tenant, owner, task_id, context_id, sequence, holder, token, lease_until_ms
-    FROM tasks WHERE task_id = ANY (:task_ids) ORDER BY task_id FOR UPDATE"""
-CLAIM_DEDUPE: Final = f"""{ADD_DEDUPE} WHERE dedupe.expires_ms <= :now_ms
-    RETURNING agent, tenant, owner, message_id"""
-DROP_DEDUPE: Final = f"DELETE FROM dedupe WHERE {_MINE} AND message_id = :message_id"
-# Changes that only add events, by the holder of the lease: those that fit, at once; answers their task ids.
-APPEND: Final = """WITH change AS (
-        SELECT * FROM unnest(CAST(:task_ids AS TEXT[]), CAST(:agents AS TEXT[]), CAST(:tenants AS TEXT[]),
-            CAST(:owners AS TEXT[]), CAST(:tokens AS BIGINT[]), CAST(:expected AS BIGINT[]), CAST(:reached AS BIGINT[]),
-            CAST(:notify AS BIGINT[])) AS change (task_id, agent, tenant, owner, token, expected, reached, notify)),
-    held AS MATERIALIZED (
-        SELECT id, task_id, change.reached, change.notify FROM tasks JOIN change USING (task_id, agent, tenant, owner)
-        WHERE sequence = expected AND tasks.token = change.token ORDER BY task_id FOR UPDATE OF tasks),
-    moved AS (
-        UPDATE tasks SET sequence = held.reached FROM held WHERE tasks.id = held.id),
-    due AS (
-        UPDATE push_configs SET due = held.notify FROM held WHERE task = held.id AND due < held.notify),
-    added AS (
-        INSERT INTO events (task, sequence, payload) SELECT held.id, event.sequence, event.payload
-        FROM held JOIN unnest(CAST(:of_tasks AS TEXT[]), CAST(:sequences AS BIGINT[]), CAST(:payloads AS BYTEA[]))
-            AS event (task_id, sequence, payload) USING (task_id))
-    SELECT task_id FROM held"""
-RENEW_ALL: Final = """WITH held AS MATERIALIZED (
-        SELECT id FROM tasks JOIN unnest(CAST(:task_ids AS TEXT[]), CAST(:tokens AS BIGINT[]))
-            AS mine (task_id, token) USING (task_id, token)
-        WHERE holder = :holder ORDER BY task_id FOR UPDATE OF tasks)
-    UPDATE tasks SET lease_until_ms = :until_ms FROM held WHERE tasks.id = held.id RETURNING task_id, cancel"""
-LOST: Final = f"{_FULL_ROW} WHERE holder <> '' AND lease_until_ms <= :now_ms ORDER BY lease_until_ms LIMIT :limit"
-DUE_TO_NOBODY: Final = f"{DUE} FOR UPDATE OF push_configs SKIP LOCKED"
-
-
-def counted(statement: str) -> str:
-    """A deleting statement that answers how many rows went."""
-    return f"WITH gone AS ({statement} RETURNING 1) SELECT count(*) FROM gone"
-
-
-def page_and_total(filters: Set[str]) -> str:
-    """Rows of `page`, each behind the number of `total`, of one moment; one row of nothing for an empty page."""
-    return f"""WITH page AS ({page(filters)}) SELECT ({total(filters)}), page.*
-        FROM (SELECT 1) AS once LEFT JOIN page ON TRUE ORDER BY status_ms DESC, task_id DESC"""

@@ -228,13 +228,7 @@ class SQLiteStore:
 
     async def trim(self, retention: Retention) -> list[str]:
         """Delete what is no longer kept, in transactions small enough to let others in between (see Store.trim)."""
-        values = {
-            "now_ms": retention.now_ms,
-            "ended_ms": retention.now_ms - retention.terminal_ms,
-            "stuck_ms": retention.now_ms - retention.stuck_ms,
-            "count": retention.count,
-            "limit": retention.batch,
-        }
+        values = sql.kept(retention)
         victims = await self._file.read(partial(_victims, values=values))
         gone: list[str] = []
         while victims:

@@ -9,7 +9,8 @@ FLOORS = {
     2: """agent auth cards content paging push telemetry tasks tasks.bus tasks.bus_nats tasks.bus_postgres
         tasks.bus_remote tasks.context tasks.engine tasks.feed tasks.fence tasks.handle tasks.invoke
         tasks.memory tasks.parts tasks.postgres tasks.postgres_commits tasks.postgres_link tasks.run
-        tasks.schema tasks.sqlite tasks.sqlite_file tasks.start tasks.state tasks.store tasks.upkeep tasks.views""",
+        tasks.schema tasks.schema_postgres tasks.sqlite tasks.sqlite_file tasks.start tasks.state tasks.store
+        tasks.upkeep tasks.views""",
     3: """bindings bindings.grpc bindings.http bindings.jsonrpc bindings.reflection bindings.rest bindings.sse
         bindings.streams bindings.wire client client_wires gateway routing service""",
     4: "__main__ cli demo mcp server testing",

@@ -1,0 +1,87 @@
+"""What only PostgreSQL is given: its types, its parameters, its locks, and statements on many rows at once.
+
+Laws: as in schema.py, whose tables and statements these are. Statements that lock several rows do so in one order.
+"""
+
+import re
+from collections.abc import Set
+from functools import cache
+from typing import Final
+
+from a2a_grpc.tasks.schema import ADD_DEDUPE, DUE, MINE, TASK_NUMBER, page, total
+
+_TYPES: Final = (
+    (" id INTEGER PRIMARY KEY", " id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"),
+    ("INTEGER", "BIGINT"),
+    ("BLOB", "BYTEA"),
+    ("TEXT", 'TEXT COLLATE "C"'),  # the order of code points, whatever the database sorts by
+    (" WITHOUT ROWID", ""),
+)
+_PARAMETER: Final = re.compile(r"(?<!:):([a-z_]+)")
+
+
+def for_postgres(definition: str) -> str:
+    """A statement of `MIGRATIONS` or `VERSION_TABLE` in PostgreSQL's types."""
+    for ours, theirs in _TYPES:
+        definition = definition.replace(ours, theirs)
+    return definition
+
+
+@cache
+def numbered(statement: str) -> tuple[str, tuple[str, ...]]:
+    """A statement with numbered parameters, and their names in that order."""
+    names = tuple(dict.fromkeys(_PARAMETER.findall(statement)))
+    return _PARAMETER.sub(lambda found: f"${names.index(found[1]) + 1}", statement), names
+
+
+VERSION_FOUND: Final = "SELECT to_regclass('schema') IS NOT NULL"
+# Locks of this schema alone: 1 for migrations, 2 for retention.
+MIGRATE_ALONE: Final = "SELECT pg_advisory_xact_lock(1, hashtext(current_schema()))"
+TRIM_ALONE: Final = "SELECT pg_try_advisory_xact_lock(2, hashtext(current_schema()))"
+TASK_LOCKED: Final = f"{TASK_NUMBER} FOR UPDATE"
+TRANSACTION: Final = "SELECT CAST(pg_current_xact_id() AS TEXT)"
+OUTCOME: Final = "SELECT pg_xact_status(CAST(CAST(:transaction AS TEXT) AS xid8))"
+
+CHANNEL: Final = "SELECT 'a2a_' || left(md5(current_schema()), 16)"
+NOTIFY: Final = "SELECT pg_notify(:channel, :message)"
+
+# In order of task ids, as every statement that locks several tasks, so that no two wait for each other.
+GUARDS: Final = """SELECT id, agent, tenant, owner, task_id, context_id, sequence, holder, token, lease_until_ms
+    FROM tasks WHERE task_id = ANY (:task_ids) ORDER BY task_id FOR UPDATE"""
+CLAIM_DEDUPE: Final = f"""{ADD_DEDUPE} WHERE dedupe.expires_ms <= :now_ms
+    RETURNING agent, tenant, owner, message_id"""
+DROP_DEDUPE: Final = f"DELETE FROM dedupe WHERE {MINE} AND message_id = :message_id"
+# Changes that only add events, by the holder of the lease: those that fit, at once; answers their task ids.
+APPEND: Final = """WITH change AS (
+        SELECT * FROM unnest(CAST(:task_ids AS TEXT[]), CAST(:agents AS TEXT[]), CAST(:tenants AS TEXT[]),
+            CAST(:owners AS TEXT[]), CAST(:tokens AS BIGINT[]), CAST(:expected AS BIGINT[]), CAST(:reached AS BIGINT[]),
+            CAST(:notify AS BIGINT[])) AS change (task_id, agent, tenant, owner, token, expected, reached, notify)),
+    held AS MATERIALIZED (
+        SELECT id, task_id, change.reached, change.notify FROM tasks JOIN change USING (task_id, agent, tenant, owner)
+        WHERE sequence = expected AND tasks.token = change.token ORDER BY task_id FOR UPDATE OF tasks),
+    moved AS (
+        UPDATE tasks SET sequence = held.reached FROM held WHERE tasks.id = held.id),
+    due AS (
+        UPDATE push_configs SET due = held.notify FROM held WHERE task = held.id AND due < held.notify),
+    added AS (
+        INSERT INTO events (task, sequence, payload) SELECT held.id, event.sequence, event.payload
+        FROM held JOIN unnest(CAST(:of_tasks AS TEXT[]), CAST(:sequences AS BIGINT[]), CAST(:payloads AS BYTEA[]))
+            AS event (task_id, sequence, payload) USING (task_id))
+    SELECT task_id FROM held"""
+RENEW_ALL: Final = """WITH held AS MATERIALIZED (
+        SELECT id FROM tasks JOIN unnest(CAST(:task_ids AS TEXT[]), CAST(:tokens AS BIGINT[]))
+            AS mine (task_id, token) USING (task_id, token)
+        WHERE holder = :holder ORDER BY task_id FOR UPDATE OF tasks)
+    UPDATE tasks SET lease_until_ms = :until_ms FROM held WHERE tasks.id = held.id RETURNING task_id, cancel"""
+DUE_TO_NOBODY: Final = f"{DUE} FOR UPDATE OF push_configs SKIP LOCKED"
+
+
+def counted(statement: str) -> str:
+    """A deleting statement that answers how many rows went."""
+    return f"WITH gone AS ({statement} RETURNING 1) SELECT count(*) FROM gone"
+
+
+def page_and_total(filters: Set[str]) -> str:
+    """Rows of `page`, each behind the number of `total`, of one moment; one row of nothing for an empty page."""
+    return f"""WITH page AS ({page(filters)}) SELECT ({total(filters)}), page.*
+        FROM (SELECT 1) AS once LEFT JOIN page ON TRUE ORDER BY status_ms DESC, task_id DESC"""
