@@ -87,6 +87,9 @@ BUSES: Final[Mapping[str, Callable[[str], Bus]]] = {
 }
 """Bus factories by the scheme of the `bus` option, or of the `store` option if that is empty."""
 
+STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+"""What tells `Server.serve` to stop."""
+
 RESERVED_TENANTS: Final = frozenset(("tasks", "message:send", "message:stream", "extendedAgentCard"))
 """First segments of REST paths, which no tenant may be named after (REST-05)."""
 
@@ -221,15 +224,14 @@ class Server:
         """
         loop, told = asyncio.get_running_loop(), asyncio.Event()
 
-        def stop(number: int) -> None:
-            told.set()
-            signal.signal(number, signal.SIG_DFL)
-            for other in (signal.SIGINT, signal.SIGTERM):
-                loop.remove_signal_handler(other)
-                signal.signal(other, signal.SIG_DFL)
+        # Python's own handler, not the loop's: it is called even while a coroutine holds the loop.
+        def stop(*_: object) -> None:
+            for number in STOP_SIGNALS:
+                signal.signal(number, signal.SIG_DFL)
+            loop.call_soon_threadsafe(told.set)
 
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stop, number)
+        for number in STOP_SIGNALS:
+            signal.signal(number, stop)
         await self.start()
         started()
         await told.wait()

@@ -107,11 +107,14 @@ async def client(url: str, binding: str, **settings: Any) -> Client:
 
 
 @asynccontextmanager
-async def clients(server: Serving | Server) -> AsyncIterator[dict[str, Client]]:
+async def clients(server: Serving | Server, version: str = V1) -> AsyncIterator[dict[str, Client]]:
     """A client of a server for each binding, by binding."""
     url = server.http_url if isinstance(server, Server) else server.url
     async with AsyncExitStack() as stack:
-        yield {binding: await stack.enter_async_context(await client(url, binding)) for binding in BINDINGS}
+        yield {
+            binding: await stack.enter_async_context(await client(url, binding, version=version))
+            for binding in BINDINGS
+        }
 
 
 @asynccontextmanager

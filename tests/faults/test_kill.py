@@ -15,6 +15,7 @@ from a2a_grpc.tasks.state import Fold
 from a2a_grpc.tasks.store import Event, Scope
 from tests.faults.processes import (
     BINDINGS,
+    PATIENCE,
     Serving,
     clients,
     ended,
@@ -206,3 +207,30 @@ async def test_a_second_process_is_refused_and_the_file_stays_good(tmp_path: Pat
         server.process.kill()
         await server.exit_code()
     check_log(await logged(tmp_path, task_id), seen)
+
+
+@pytest.mark.requirement("BL-08")
+async def test_clients_find_a_server_that_comes_back_at_its_place(tmp_path: Path) -> None:
+    async with serving(tmp_path) as first, clients(first) as agents:
+        place = "--http", first.url.removeprefix("http://"), "--grpc", first.grpc
+        lost = [answer.task.id for answer in await asyncio.gather(*(agents[GRPC].send(sleep()) for _ in range(200)))]
+        first.process.kill()
+        await first.exit_code()
+        for agent in agents.values():
+            with pytest.raises(UnavailableError):
+                await agent.get(lost[0])
+        async with serving(tmp_path, *place):
+            for agent in agents.values():
+                async with asyncio.timeout(PATIENCE):  # a gRPC channel waits a little before it tries again
+                    while True:
+                        try:
+                            page = await agent.list(v1.ListTasksRequest(page_size=100, status=v1.TASK_STATE_FAILED))
+                            break
+                        except UnavailableError:
+                            await asyncio.sleep(0.1)
+                assert page.total_size == len(lost)
+                assert texts((await agent.send(message("parts 1 0"))).task) == ["part 0"]
+
+
+def sleep() -> v1.SendMessageRequest:
+    return message("sleep 600", now=True)

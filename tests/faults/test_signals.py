@@ -14,7 +14,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from a2a_grpc.bindings import sse
 from a2a_grpc.bindings.http import HEALTH, READY
-from a2a_grpc.call import GRPC, JSONRPC, REST
+from a2a_grpc.call import GRPC, JSONRPC, REST, V03
 from a2a_grpc.client import Client
 from a2a_grpc.errors import A2AError, UnavailableError
 from tests.faults.processes import (
@@ -272,3 +272,34 @@ async def test_clients_that_do_nothing_do_not_hold_up_the_end(tmp_path: Path) ->
         assert "Traceback" not in server.log
         for dialed in (*stalled, *halves):
             dialed.drop()
+
+
+@pytest.mark.requirement("BL-34", "STREAM-11", "V03-21")
+async def test_older_readers_are_told_in_their_own_form(tmp_path: Path) -> None:
+    async with serving(tmp_path, "--grace", "0") as server, clients(server, V03) as agents:
+        asking = (await agents[REST].send(message("ask"))).task.id
+        streams = [agent.subscribe(asking) for agent in agents.values()]
+        for events in streams:
+            assert (await anext(events)).task.id == asking
+        server.process.send_signal(signal.SIGTERM)
+        for events in streams:
+            with pytest.raises(UnavailableError, match="stopping"):
+                await anext(events)
+        assert await server.exit_code() == 0, server.log
+
+
+@pytest.mark.requirement("BL-34", "BL-17")
+async def test_a_second_signal_ends_the_process_even_while_an_agent_holds_the_loop(tmp_path: Path) -> None:
+    async with serving(tmp_path, agent="hogger") as server, channel_to(server.grpc) as channel:
+        call = v1_grpc.A2AServiceStub(channel).SendMessage(message("600"))
+        async with asyncio.timeout(PATIENCE):
+            while "event loop is held" not in server.log:  # noqa: ASYNC110 - another process's log
+                await asyncio.sleep(0.1)
+        server.process.send_signal(signal.SIGTERM)
+        await asyncio.sleep(0.1)  # two signals at once may arrive as one
+        server.process.send_signal(signal.SIGTERM)
+        assert await server.exit_code() == -signal.SIGTERM
+        call.cancel()
+    async with serving(tmp_path) as server, clients(server) as agents:
+        [task] = (await agents[GRPC].list()).tasks
+        assert task.status.state == v1.TASK_STATE_FAILED

@@ -63,6 +63,12 @@ async def hesitate(task: TaskHandle) -> None:
     await task.reply("here I am")
 
 
+async def hog(task: TaskHandle) -> str:
+    """Hold the event loop for a while, which no author should."""
+    time.sleep(float(task.text))  # noqa: ASYNC251 - that is the fault
+    return "held"
+
+
 def block(task: TaskHandle) -> str:
     """Hold a thread for a while."""
     time.sleep(float(task.text))
@@ -81,3 +87,4 @@ worker = made(work)
 stubborn = made(work, rerun_lost_turns=True)
 replier = made(hesitate)
 blocker = made(block)
+hogger = made(hog)
