@@ -291,7 +291,7 @@ def _call(words: Sequence[str]) -> int:
         asyncio.run(_calls(arguments))
     except A2AError as fault:
         print(f"{fault.reason}: {fault.message}", file=sys.stderr)
-        for violation in fault.violations:
+        for violation in fault.violations[1 if fault.message.startswith(f"{fault.text}: ") else 0 :]:
             print(f"  {violation.field}: {violation.description}", file=sys.stderr)
         return 1
     except TimeoutError:
@@ -351,7 +351,11 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("command", choices=COMMANDS, metavar="COMMAND")
     parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     try:
-        arguments = parser.parse_args(words)
+        given = sys.argv[1:] if words is None else words
+        if not given:
+            parser.print_help(sys.stderr)
+            return 2
+        arguments = parser.parse_args(given)
         return COMMANDS[arguments.command][0](arguments.rest)
     except UsageError as fault:
         print(f"a2a-grpc: {fault}", file=sys.stderr)

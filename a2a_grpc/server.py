@@ -319,7 +319,7 @@ class Server:
 
     def _card(self, name: str, prefix: str, base: str) -> v1.AgentCard:
         tenant = "" if name == next(iter(self.agents)) else name  # who names no tenant reaches the first
-        found = cards.interfaces(self.options, base, self.grpc_address, prefix, tenant)
+        found = cards.interfaces(self.options, base, self.grpc_address or self.options.public_grpc, prefix, tenant)
         return cards.build(
             self.agents[name], found, push=self.options.push_notifications, extensions=(RESUME_EXTENSION,)
         )
@@ -334,6 +334,11 @@ class Server:
 def _check_names(agents: Mapping[str, Agent], options: Options) -> None:
     if not agents:
         raise OptionError("a server needs at least one agent")
+    for agent in agents.values():
+        try:
+            _ = agent.handler
+        except ValueError as fault:
+            raise OptionError(str(fault)) from None
     tenants = {tenant for agent in agents.values() for tenant in agent.tenants} | (
         set(agents) if len(agents) > 1 else set()
     )
