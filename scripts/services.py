@@ -76,6 +76,8 @@ class Service:
         self.name, self.program = name, program
         self.folder = HOME / name
         self.log = self.folder / "log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._command: tuple[Sequence[str], str | None] = ((), None)
 
     @property
     def pid(self) -> int:
@@ -101,17 +103,28 @@ class Service:
                 group=user,
                 extra_groups=[] if user else None,
             )
+        self._process, self._command = process, (command, user)
         (self.folder / "pid").write_text(str(process.pid))
         port = int((self.folder / "port").read_text())
         until(lambda: process.poll() is not None or answers(port), f"{self.name} did not answer", self.log)
         if process.poll() is not None:
             raise SystemExit(f"{self.name} ended at once; its log:\n{self.log.read_text()}")
 
-    def stop(self, number: signal.Signals) -> None:
-        """Stop the server if it runs, and remove what it kept."""
+    def end(self, number: signal.Signals) -> None:
+        """End the server if it runs; what it kept stays."""
         if pid := self.pid:
             os.kill(pid, number)
             until(lambda: not self.pid, f"{self.name} did not end", self.log)
+        if self._process is not None:
+            self._process.wait(PATIENCE)
+
+    def again(self) -> None:
+        """Start the server that was started by this object before and has ended."""
+        self.start(*self._command)
+
+    def stop(self, number: signal.Signals) -> None:
+        """Stop the server if it runs, and remove what it kept."""
+        self.end(number)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

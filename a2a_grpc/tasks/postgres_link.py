@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 
@@ -57,6 +57,13 @@ class PostgresLink:
 
     def __init__(self, url: str, connections: int, timeout: float, retry: float) -> None:
         place = urlsplit(url)
+        settings = {
+            "application_name": "a2a-grpc",
+            "statement_timeout": f"{timeout * 1000:.0f}",
+            "idle_in_transaction_session_timeout": str(_IDLE_MS),
+            "jit": "off",
+        }
+        self._settings = {name: text for name, text in settings.items() if name not in parse_qs(place.query)}
         self.name = f"{place.scheme}://{place.hostname or ''}{place.path}"
         self._url, self._connections, self._timeout, self._retry = url, connections, timeout, retry
         self._pool: Any = None
@@ -66,19 +73,16 @@ class PostgresLink:
         try:
             self._pool = await asyncpg.create_pool(
                 self._url,
-                min_size=1,
+                min_size=0,
                 max_size=self._connections,
                 command_timeout=self._timeout + 1,
                 timeout=self._timeout,
                 init=_speak,
                 reset=_leave_alone,
-                server_settings={
-                    "application_name": "a2a-grpc",
-                    "statement_timeout": f"{self._timeout * 1000:.0f}",
-                    "idle_in_transaction_session_timeout": str(_IDLE_MS),
-                    "jit": "off",
-                },
+                server_settings=self._settings,
             )
+            async with self.connection():
+                pass  # no way to the server is told at once
             if migrate:
                 await self._retrying(self._migrate)
         except (ValueError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
@@ -214,7 +218,11 @@ async def many(connection: Connection, statement: str, every: Iterable[Mapping[s
 
 async def _speak(connection: Connection) -> None:
     """PostgreSQL's text cannot hold the code point 0, which callers may well use in an id: it is written otherwise."""
-    await connection.set_type_codec("text", schema="pg_catalog", format="binary", encoder=_written, decoder=_read)
+    try:
+        await connection.set_type_codec("text", schema="pg_catalog", format="binary", encoder=_written, decoder=_read)
+    except BaseException:
+        connection.terminate()  # the pool would only ask it to close
+        raise
 
 
 def _written(text: str) -> bytes:

@@ -39,6 +39,8 @@ ATTEMPTS: Final = 3
 """How often a turn is run in all when its server keeps dying."""
 LAST_STEPS: Final = 0.1
 """Seconds for what is about to end by itself when the process stops."""
+LOOK: Final = 0.5
+"""Seconds between looks for lost turns, so that one is taken over within a second after its lease."""
 LOST_TEXT: Final = "The server stopped before the task was done"
 
 Rerun = Callable[[TaskRow, Fold, v1.SendMessageRequest, bool], None]
@@ -98,7 +100,7 @@ class Upkeep:
             self._listening = True
         for work, seconds in (
             (self._renew, options.lease / 3),
-            (self._recover, options.lease),
+            (self._recover, min(options.lease, LOOK)),
             (self._trim, options.trim_interval),
         ):
             self._loops.append(self._runtime.spawn(self._repeat(work, seconds), work.__name__))
