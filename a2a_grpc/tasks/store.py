@@ -36,6 +36,7 @@ class Event(NamedTuple):
 class TaskRow:
     """A task as stored.
 
+    scope, task_id, context_id: whose it is and what it is called. created_ms: when it was made.
     state, status_ms: the current status for filters and order (LIST-02).
     sequence: number of the last event. folded: number up to which `head` and `artifacts` speak; lower only while a
     turn runs, then the reader folds the events after it.
@@ -127,6 +128,8 @@ class Change:
     notify: number of the newest event that push configs are to hear of; 0 for none. The store moves `due` of every
     config of the task to it.
     cancel: None leaves a waiting cancel request alone, b"" clears it, anything else stores it.
+    author_state: None leaves the author's object alone. dedupe: the row that makes a repetition of this send known.
+    push_configs: configs to create or replace, from `expected` on. memory: writes to the context's memory, None deletes.
     """
 
     scope: Scope
