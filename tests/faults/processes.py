@@ -195,10 +195,10 @@ class Dialed(NamedTuple):
 
 
 async def dial(
-    base: str, binding: str, operation: str, request: Any, *, window: int = 0, half: bool = False, **headers: str
+    base: str, binding: str, operation: str, request: Any, *, window: int = 0, most: int = 1 << 30, **headers: str
 ) -> Dialed:
     """Send a request over JSON-RPC or REST on a connection of its own. base: `http://host:port`; window: bytes that
-    this side takes unread, default as the system likes; half: the head is never ended."""
+    this side takes unread, default as the system likes; most: bytes of the request that are sent, default all."""
     if binding == REST:
         verb, path, own, body = rest.request(operation, request)
     else:
@@ -212,7 +212,7 @@ async def dial(
     connection.setblocking(False)
     await asyncio.get_running_loop().sock_connect(connection, (place.hostname, place.port))
     reader, writer = await asyncio.open_connection(sock=connection, limit=max(window, 1 << 16))
-    writer.write(f"{verb} {path} HTTP/1.1\r\n{head}".encode() + (b"" if half else b"\r\n" + body))
+    writer.write((f"{verb} {path} HTTP/1.1\r\n{head}\r\n".encode() + body)[:most])
     return Dialed(reader, writer)
 
 

@@ -15,7 +15,7 @@ from a2a_grpc.server import Server
 from a2a_grpc.tasks.memory import MemoryStore
 from a2a_grpc.testing import serve
 from tests.faults import workers
-from tests.faults.processes import PATIENCE, clients, message, within
+from tests.faults.processes import PATIENCE, clients, message, numbered, within
 
 ROUNDS, AT_A_TIME, KEPT = 20, 20, 25
 
@@ -91,3 +91,15 @@ async def test_what_is_kept_is_bounded_and_the_rest_is_not_found(kind: str, tmp_
         assert not len(server.engine.feeds) and not server.engine.running
         answered = await agents[REST].send(message("this one", asking))
         assert answered.task.status.state == v1.TASK_STATE_COMPLETED
+
+
+@pytest.mark.requirement("BL-44", "STREAM-11", "SUB-05")
+async def test_readers_of_a_task_that_is_deleted_are_told_so(tmp_path: Path) -> None:
+    store = f"sqlite:{tmp_path / 'a2a.db'}"
+    made = serve(workers.worker, store=store, retain_stuck=3, trim_interval=0.1)
+    async with made as server, clients(server) as agents:
+        asking = (await agents[GRPC].send(message("ask"))).task.id
+        told = await within(asyncio.gather(*(numbered(agent.subscribe(asking)) for agent in agents.values())))
+        assert {type(fault) for _, fault in told} == {TaskNotFoundError}
+        assert {len(seen) for seen, _ in told} == {1}
+        assert not len(server.engine.feeds)

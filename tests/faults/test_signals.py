@@ -256,14 +256,23 @@ async def test_a_turn_that_the_stop_cut_short_is_run_again_where_the_agent_wants
 
 @pytest.mark.requirement("BL-34", "STREAM-06")
 async def test_clients_that_do_nothing_do_not_hold_up_the_end(tmp_path: Path) -> None:
-    """Connections without a request, half a request, a reader that never reads, and an idle gRPC channel."""
+    """Requests that are never sent to their end, readers that never read, and watchers of the server itself."""
     loop = asyncio.get_running_loop()
-    async with serving(tmp_path, "--grace", "1", "--store", "memory:") as server, clients(server) as agents:
+    async with (
+        serving(tmp_path, "--grace", "1", "--store", "memory:") as server,
+        clients(server) as agents,
+        channel_to(server.grpc) as channel,
+    ):
         stalled = [
             await dial(server.url, binding, "SendStreamingMessage", message("count 500 0 20000"), window=4096)
             for binding in (JSONRPC, REST)
         ]
-        halves = [await dial(server.url, REST, "GetTask", v1.GetTaskRequest(id="x"), half=True) for _ in range(10)]
+        halves = [await dial(server.url, REST, "SendMessage", message("x"), most=most) for most in (0, 9, 40, 200)]
+        watcher = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
+        assert (await watcher.read()).status == health_pb2.HealthCheckResponse.SERVING
+        reflection = channel.stream_stream("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo")()
+        await reflection.write(b"\x3a\x01*")  # list_services
+        assert await within(reflection.read())
         await at_work(agents, 0, 2)
         server.process.send_signal(signal.SIGTERM)
         begun = loop.time()
