@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,12 +27,11 @@ class Served(NamedTuple):
     grpc: str
 
 
-@pytest.fixture(scope="session")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+@contextmanager
+def serving(log: Path, *options: str) -> Iterator[Served]:
     """The agent in a server of its own, on free ports; it may log no warning while clients use it as they should."""
-    log = tmp_path_factory.mktemp("served") / "log"
     path = os.pathsep.join((str(ROOT), str(ROOT / "generated")))
-    command = (sys.executable, *SERVE, *PORTS)
+    command = (sys.executable, *SERVE, *PORTS, *options)
     with (
         log.open("w") as errors,
         subprocess.Popen(
@@ -40,15 +40,23 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     ):
         assert process.stdout is not None
         told: dict[str, str] = {}
-        while "try" not in told:
-            line = process.stdout.readline()
-            assert line, log.read_text()
-            name, _, rest = line.strip().partition(" ")
-            told[name] = rest.strip()
-        yield Served(told["card"].partition("/.well-known/")[0], told["GRPC"])
-        process.terminate()
-        assert process.wait(30) == 0
-    assert log.read_text() == ""
+        try:
+            while "try" not in told:
+                line = process.stdout.readline()
+                assert line, log.read_text()
+                name, _, rest = line.strip().partition(" ")
+                told[name] = rest.strip()
+            yield Served(told["card"].partition("/.well-known/")[0], told["GRPC"])
+        finally:
+            process.terminate()
+    assert (process.returncode, log.read_text()) == (0, "")
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The agent at both versions."""
+    with serving(tmp_path_factory.mktemp("served") / "log") as address:
+        yield address
 
 
 def made(variable: str) -> Path:

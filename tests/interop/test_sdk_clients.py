@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.interop.conftest import Served, made, steps
+from tests.interop.conftest import Served, made, serving, steps
 
 HERE = Path(__file__).parent
 BINDINGS = ("JSONRPC", "HTTP+JSON", "GRPC")
@@ -89,27 +89,9 @@ def spelled(facts: dict[str, Any]) -> dict[str, Any]:
     return {**facts, **({"state": state} if state else {})}
 
 
-@pytest.mark.requirement(
-    *("EQ-01", "EQ-02", "EQ-03", "BL-46", "CARD-01", "I-10", "I-28", "V03-01", "V03-04", "V03-05", "V03-06"),
-    *(
-        "V03-10",
-        "V03-14",
-        "V03-21",
-        "V03-23",
-        "V03-25",
-        "V03-26",
-        "V03-32",
-        "V03-33",
-        "RPC-12",
-        "I-01",
-        "I-47",
-        "L-07",
-        "L-09",
-    ),
-)
-@pytest.mark.parametrize(("name", "binding", "version"), CELLS, ids=map("-".join, CELLS))
-def test_the_sdk_does_all_it_can(served: Served, name: str, binding: str, version: str) -> None:
-    several = (version,) * (len(CLIENTS[name][2]) > 1)
+def check(served: Served, name: str, binding: str, version: str, card: str) -> None:
+    """Take a client through the scenario and compare what it saw."""
+    several = (version, card) * (len(CLIENTS[name][2]) > 1)
     found = steps(*program(name), served.url, binding, *several)
     lacks = (*LACKS.get((name, binding, version), ()), *(("list",) if version == "0.3" else ()))
     wanted = {step: facts for step, facts in SCENARIO.items() if step not in lacks}
@@ -124,3 +106,20 @@ def test_the_sdk_does_all_it_can(served: Served, name: str, binding: str, versio
     for (step, message), error in zip(MESSAGES.items(), ERRORS[name, binding], strict=True):
         seen = found[step]
         assert (step, seen.get("error")) == (step, error) and message in seen.get("text", message)
+
+
+@pytest.mark.requirement(
+    *("EQ-01", "EQ-02", "EQ-03", "BL-46", "CARD-01", "I-10", "I-28", "V03-01", "V03-04", "V03-05", "V03-06"),
+    *("V03-10", "V03-14", "V03-21", "V03-23", "V03-25", "V03-26", "V03-32", "V03-33", "RPC-12", "I-01", "I-47"),
+    *("L-07", "L-09"),
+)
+@pytest.mark.parametrize(("name", "binding", "version"), CELLS, ids=map("-".join, CELLS))
+def test_the_sdk_does_all_it_can(served: Served, name: str, binding: str, version: str) -> None:
+    check(served, name, binding, version, version)
+
+
+@pytest.mark.requirement("BL-46", "I-10", "V03-34")
+@pytest.mark.parametrize(("name", "version"), [(name, version) for name, row in CLIENTS.items() for version in row[2]])
+def test_an_agent_of_one_version_serves_the_clients_of_that_version(tmp_path: Path, name: str, version: str) -> None:
+    with serving(tmp_path / "log", "--versions", version) as alone:
+        check(alone, name, "JSONRPC", version, "1.0")

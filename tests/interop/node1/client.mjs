@@ -1,10 +1,11 @@
-// Takes the scenario through @a2a-js/sdk 1.x. Usage: client.mjs BASE_URL BINDING VERSION; prints one JSON line a step.
-// At version 0.3 the card is asked for in that version, and the SDK's compatibility transports do the rest.
+// Takes the scenario through @a2a-js/sdk 1.x. Usage: client.mjs BASE_URL BINDING VERSION CARD; prints one JSON line a
+// step. CARD is the version in which the card is asked for: that of the SDK is 1.0. With an agent that offers both, 0.3
+// is what makes the SDK choose its compatibility transports.
 import { Role } from "@a2a-js/sdk";
 import * as sdk from "@a2a-js/sdk/client";
 import { GrpcTransportFactory } from "@a2a-js/sdk/client/grpc";
 
-const [url, binding, version] = process.argv.slice(2);
+const [url, binding, version, cardVersion] = process.argv.slice(2);
 const hook = "https://hooks.example/a2a";
 const bytes = "00ff6869";
 const states = Object.fromEntries(
@@ -81,7 +82,7 @@ const factory = new sdk.ClientFactory({
   preferredTransports: [binding],
   cardResolver: new sdk.DefaultAgentCardResolver({
     ...old,
-    fetchImpl: (address) => fetch(address, { headers: { "A2A-Version": version } }),
+    fetchImpl: (address) => fetch(address, { headers: { "A2A-Version": cardVersion } }),
   }),
 });
 const client = await factory.createFromUrl(url);

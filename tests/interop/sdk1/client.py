@@ -1,6 +1,7 @@
-"""Takes the scenario through a2a-sdk 1.x. Usage: client.py BASE_URL BINDING VERSION; prints one JSON line a step.
+"""Takes the scenario through a2a-sdk 1.x. Usage: client.py BASE_URL BINDING VERSION CARD; prints one JSON line a step.
 
-At version 0.3 the card is asked for in that version, and the SDK's compatibility transports do the rest.
+CARD is the version in which the card is asked for: that of the SDK is 1.0. With an agent that offers both, 0.3 is what
+makes the SDK choose its compatibility transports.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ from a2a.client import ClientConfig, ClientFactory
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value
 
-URL, BINDING, VERSION = sys.argv[1:]
+URL, BINDING, VERSION, CARD = sys.argv[1:]
 HOOK = "https://hooks.example/a2a"
 BYTES = "00ff6869"
 
@@ -94,7 +95,7 @@ async def push(client: Any, task: str) -> None:
 
 async def main() -> None:
     config = {
-        "httpx_client": httpx.AsyncClient(headers={"A2A-Version": VERSION}),
+        "httpx_client": httpx.AsyncClient(headers={"A2A-Version": CARD}),
         "grpc_channel_factory": grpc.aio.insecure_channel,
         "supported_protocol_bindings": [BINDING],
     }
