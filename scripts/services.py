@@ -70,12 +70,13 @@ def until(condition: Callable[[], bool], what: str, log: Path) -> None:
 
 
 class Service:
-    """A server with a folder of its own: `port`, `pid` and `log` lie in it."""
+    """A server with a folder of its own: `port`, `pid` and `log` lie in it. ready: whether it serves at a port."""
 
     def __init__(self, name: str, program: str) -> None:
         self.name, self.program = name, program
         self.folder = HOME / name
         self.log = self.folder / "log"
+        self.ready: Callable[[int], bool] = answers
         self._process: subprocess.Popen[bytes] | None = None
         self._command: tuple[Sequence[str], str | None] = ((), None)
 
@@ -106,7 +107,7 @@ class Service:
         self._process, self._command = process, (command, user)
         (self.folder / "pid").write_text(str(process.pid))
         port = int((self.folder / "port").read_text())
-        until(lambda: process.poll() is not None or answers(port), f"{self.name} did not answer", self.log)
+        until(lambda: process.poll() is not None or self.ready(port), f"{self.name} did not answer", self.log)
         if process.poll() is not None:
             raise SystemExit(f"{self.name} ended at once; its log:\n{self.log.read_text()}")
 
@@ -151,6 +152,8 @@ def postgres(service: Service) -> str:
     if done.returncode:
         raise SystemExit(f"initdb failed; the folders above {HOME} must be open to {user}:\n{done.stderr}")
     (service.folder / "port").write_text(str(port))
+    probe = find("pg_isready", "postgresql")
+    service.ready = lambda port: not subprocess.call([probe, "-q", "-h", "127.0.0.1", "-p", str(port)])
     options = [word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value}")]
     service.start([service.program, "-D", str(data), "-p", str(port), *options], user)
     return f"postgresql://a2a:{password}@127.0.0.1:{port}/postgres"

@@ -81,8 +81,8 @@ class PostgresLink:
                 reset=_leave_alone,
                 server_settings=self._settings,
             )
-            async with self.connection():
-                pass  # no way to the server is told at once
+            # No way to the server is told at once; one that starts up is waited for.
+            await self._retrying(self._greet, (asyncpg.CannotConnectNowError,))
             if migrate:
                 await self._retrying(self._migrate)
         except (ValueError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
@@ -159,13 +159,15 @@ class PostgresLink:
                 return bool(outcome == "committed")
             await asyncio.sleep(_PAUSES[0])
 
-    async def _retrying(self, attempt: Callable[[], Awaitable[_T]]) -> _T:
+    async def _retrying(
+        self, attempt: Callable[[], Awaitable[_T]], faults: tuple[type[Exception], ...] = (*BROKEN, *UNDONE)
+    ) -> _T:
         clock, pause = asyncio.get_running_loop().time, _PAUSES[0]
         end = clock() + self._retry
         while True:
             try:
                 return await attempt()
-            except (*BROKEN, *UNDONE):
+            except faults:
                 if self._pool is None or clock() + pause > end:
                     raise
             await asyncio.sleep(pause)
@@ -178,6 +180,10 @@ class PostgresLink:
         [(there,)] = await self.rows(pg.VERSION_FOUND, {})
         found = await self.rows(sql.VERSION, {}) if there else []
         return int(found[0][0]) if found else 0
+
+    async def _greet(self) -> None:
+        async with self.connection():
+            pass
 
     async def _migrate(self) -> None:
         newest = len(sql.MIGRATIONS)
