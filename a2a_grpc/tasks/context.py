@@ -4,7 +4,7 @@ Laws: everything is read through the turn's own Scope and context, so nothing of
 Memory written by a turn is stored with the turn's next commit, never on its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 import orjson
@@ -19,6 +19,10 @@ MEMORY_VALUE_BYTES: Final = 64 * 1024
 """Largest JSON value in the memory of a context."""
 
 
+Check = Callable[[int], Awaitable[None]]
+"""Raises TurnEnded when the turn takes nothing more; given 0, or the state that it is to bring the task into."""
+
+
 def to_json(value: Any, what: str, limit: int) -> bytes:
     """The author's value as JSON; raises InvalidAgentResponseError if it is not JSON or larger than `limit` bytes."""
     body = orjson.dumps(json_of(value_of(value)))
@@ -31,13 +35,15 @@ class Memory:
     """JSON values by key that outlive the task: one memory for each caller and contextId (CTX-12).
 
     A value may take 64 KiB. What is set is stored with the next event of the turn, at its end at the latest; of two
-    tasks that set the same key the later wins. Numbers above 2^53 lose digits.
+    tasks that set the same key the later wins. Numbers above 2^53 lose digits. Setting and deleting raise TurnEnded
+    after the end of the turn.
     """
 
-    def __init__(self, store: Store, scope: Scope, context_id: str) -> None:
+    def __init__(self, store: Store, scope: Scope, context_id: str, check: Check) -> None:
         self._store = store
         self._scope = scope
         self._context_id = context_id
+        self._check = check
         self._stored: dict[str, bytes] | None = None
         self._written: dict[str, bytes | None] = {}
         self._unsaved: dict[str, bytes | None] = {}
@@ -49,10 +55,12 @@ class Memory:
 
     async def set(self, key: str, value: Any) -> None:
         """Set a key; raises InvalidAgentResponseError for what is not JSON or larger than 64 KiB."""
+        await self._check(0)
         self._written[key] = self._unsaved[key] = to_json(value, f"memory {key!r}", MEMORY_VALUE_BYTES)
 
     async def delete(self, key: str) -> None:
         """Forget a key; one that is not there is no error."""
+        await self._check(0)
         self._written[key] = self._unsaved[key] = None
 
     async def all(self) -> dict[str, Any]:
@@ -75,7 +83,14 @@ class Context:
     """The conversation that a turn is part of, as its own caller may see it."""
 
     def __init__(
-        self, store: Store, scope: Scope, context_id: str, task_id: str, references: Sequence[str], keep: bool
+        self,
+        store: Store,
+        scope: Scope,
+        context_id: str,
+        task_id: str,
+        references: Sequence[str],
+        keep: bool,
+        check: Check,
     ) -> None:
         self._store = store
         self._scope = scope
@@ -83,7 +98,7 @@ class Context:
         self._references = tuple(dict.fromkeys(references))
         self._keep = keep
         self.id = context_id
-        self.memory = Memory(store, scope, context_id)
+        self.memory = Memory(store, scope, context_id, check)
         """Values that outlive the task; see Memory."""
 
     async def tasks(self, limit: int = 10) -> list[v1.Task]:

@@ -57,8 +57,9 @@ class Inbox:
         while not self._messages:
             if self._closed:
                 raise StopAsyncIteration
-            self._waiter = asyncio.get_running_loop().create_future()
-            await self._waiter
+            if self._waiter is None or self._waiter.done():
+                self._waiter = asyncio.get_running_loop().create_future()
+            await asyncio.wait((self._waiter,))  # shared by all who wait, so that none can cancel it for the others
         return self._messages.popleft()
 
 

@@ -1,15 +1,17 @@
 """Running an author's function, whatever kind of function it is.
 
 Laws: an async function runs in the event loop, a plain one in a thread of its own, where the handle works without
-`await` (BL-17). Nothing is known of tasks here. Threads do not keep the process alive.
+`await` (BL-17). A plain function may turn out to be the wrapper of an async one; what it gives back then runs in the
+event loop, where the same handle works with `await`. Nothing is known of tasks here. Threads do not keep the process
+alive, and nothing that a thread raises ends it.
 """
 
 import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -25,14 +27,12 @@ async def invoke(handler: Handler, handle: TaskHandle) -> Any:
         return await function(handle)
     out = handle.artifact()
     if handler.kind is Kind.STREAM:
-        async with aclosing(function(handle)) as values:
-            async for value in values:
-                if value is not None:
-                    await out.write(value)
-        return await out.close()
+        return await _write_all(out, function(handle))
     blocking = Blocking(handle, loop)
     if handler.kind is Kind.PLAIN:
         result = await in_thread(lambda: function(blocking))
+        if inspect.isasyncgen(result):
+            return await _write_all(out, result)
         return await result if inspect.isawaitable(result) else result
 
     def drain() -> None:
@@ -49,9 +49,17 @@ async def invoke(handler: Handler, handle: TaskHandle) -> Any:
     return await out.close()
 
 
+async def _write_all(out: Output, values: AsyncGenerator[Any, Any]) -> None:
+    async with aclosing(values):
+        async for value in values:
+            if value is not None:
+                await out.write(value)
+    await out.close()
+
+
 async def in_thread(function: Callable[[], Any]) -> Any:
     """What the function returns or raises, run in a thread of its own with a copy of the context variables. Canceling
-    the wait leaves the thread alone."""
+    the wait leaves the thread alone. What would end a loop or a process is raised as a RuntimeError."""
     loop, context = asyncio.get_running_loop(), contextvars.copy_context()
     done: asyncio.Future[Any] = loop.create_future()
 
@@ -68,12 +76,12 @@ async def in_thread(function: Callable[[], Any]) -> Any:
         fault: BaseException | None = None
         try:
             result = context.run(function)
-        except StopIteration as stop:  # which no future can carry
-            fault = RuntimeError("the function raised StopIteration")
-            fault.__cause__ = stop
         except BaseException as raised:
             fault = raised
-        if not loop.is_closed():
+            if not isinstance(raised, Exception) or isinstance(raised, StopIteration):  # which no future can carry
+                fault = RuntimeError(f"the function raised {type(raised).__name__}")
+                fault.__cause__ = raised
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(settle, result, fault)
 
     threading.Thread(target=body, daemon=True, name="a2a-function").start()
@@ -82,7 +90,8 @@ async def in_thread(function: Callable[[], Any]) -> Any:
 
 class Blocking:
     """An object of the event loop as a plain function in a thread sees it: what is awaited there is waited for here,
-    `async with` is `with`, `async for` is `for`."""
+    `async with` is `with`, `async for` is `for`. In the event loop itself it is the object as it is: there nobody may
+    wait, or everybody would."""
 
     _WRAPPED: Final = (TaskHandle, Output, Context, Memory, Inbox)
 
@@ -91,7 +100,8 @@ class Blocking:
         self._loop = loop
 
     def __getattr__(self, name: str) -> Any:
-        return self._wrap(getattr(self._target, name))
+        value = getattr(self._target, name)
+        return value if asyncio._get_running_loop() is self._loop else self._wrap(value)
 
     def _wrap(self, value: Any) -> Any:
         if inspect.iscoroutinefunction(value):

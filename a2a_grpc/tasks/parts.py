@@ -73,13 +73,17 @@ def _checked(parts: list[v1.Part], media_type: str) -> list[v1.Part]:
         if given.WhichOneof("content") is None:
             raise InvalidAgentResponseError(f"parts[{position}] has no content")
         if wrong := unfit(given, f"parts[{position}]"):
-            text = "; ".join(f"{field} {description}" for field, description in wrong)
-            raise InvalidAgentResponseError(text, violations=wrong)
+            raise _refusal(wrong)
         part = v1.Part()
         part.CopyFrom(given)
         part.media_type = part.media_type or media_type
         found.append(part)
     return found
+
+
+def _refusal(wrong: Sequence[tuple[str, str]]) -> InvalidAgentResponseError:
+    text = "; ".join(f"{field} {description}" for field, description in wrong)
+    return InvalidAgentResponseError(text, violations=wrong)
 
 
 def agent_message(content: Any, context_id: str, task_id: str, *more: v1.Part) -> v1.Message | None:
@@ -93,6 +97,8 @@ def agent_message(content: Any, context_id: str, task_id: str, *more: v1.Part) -
     if isinstance(content, v1.Message):
         message.CopyFrom(content)
         message.ClearField("parts")
+        if wrong := unfit(message, "message"):
+            raise _refusal(wrong)
     message.message_id = message.message_id or str(uuid.uuid4())
     message.context_id, message.task_id, message.role = context_id, task_id, v1.ROLE_AGENT
     if content is not None:

@@ -9,7 +9,6 @@ The turn belongs to the engine, never to a connection (STREAM-05, BL-01).
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
@@ -122,7 +121,8 @@ class Turn:
 
     async def post(self, message: v1.Message, dedupe: Dedupe | None) -> None:
         """Hand a further message to the running function; raises TurnEnded if it can no longer be stored."""
-        assert self._inbox is not None
+        if self._inbox is None or not self.accepting:
+            raise TurnEnded("the turn takes no more messages")
         sequence = self._emit(v1.StreamResponse(message=message))
         if dedupe is not None:
             self._sent[sequence] = dedupe
@@ -196,7 +196,7 @@ class Turn:
         """The conversation around the task."""
         references = self.request.message.reference_task_ids
         keep = self._runtime.options.keep_status_messages
-        return Context(self._runtime.store, self.scope, self.context_id, self.task_id, references, keep)
+        return Context(self._runtime.store, self.scope, self.context_id, self.task_id, references, keep, self._check)
 
     def open_inbox(self) -> Inbox:
         """Declare that the function takes messages."""
@@ -208,23 +208,23 @@ class Turn:
 
     async def work(self, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None:
         """Emit WORKING."""
-        self._check(v1.TASK_STATE_WORKING)
+        await self._check(v1.TASK_STATE_WORKING)
         await self._act(self._status(v1.TASK_STATE_WORKING, message, metadata))
 
     async def put_artifact(self, payload: v1.StreamResponse) -> None:
         """Emit an artifact event."""
-        self._check(0)
+        await self._check(0)
         await self._act(payload)
 
     async def end(self, state: int, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None:
         """End the turn and return once that is stored."""
-        self._check(state)
+        await self._check(state)
         self._finish(state, message, metadata)
         await self._until(self.sequence)
 
     async def reply(self, message: v1.Message) -> None:
         """Answer without a task, or complete the one there is."""
-        self._check(v1.TASK_STATE_COMPLETED)
+        await self._check(v1.TASK_STATE_COMPLETED)
         opening = self._opening
         if opening is None or not self._payloads:
             log.warning(
@@ -272,7 +272,7 @@ class Turn:
                 self._finish(v1.TASK_STATE_COMPLETED, None, None)
                 await self._flush_here()
         except BaseException as fault:
-            await self._conclude(fault)
+            self._conclude(fault)
         finally:
             if self._running:
                 self.stop(InternalError())
@@ -281,9 +281,9 @@ class Turn:
     def _running(self) -> bool:
         return not (self.ending or self.stopped) and self.cancel_request is None
 
-    async def _conclude(self, fault: BaseException) -> None:
+    def _conclude(self, fault: BaseException) -> None:
         """The function raised: say so, if there is still something to say."""
-        if isinstance(fault, KeyboardInterrupt | GeneratorExit):
+        if isinstance(fault, KeyboardInterrupt):
             raise fault
         if not self._running:
             if not isinstance(fault, asyncio.CancelledError) and not self.stopped:
@@ -291,14 +291,16 @@ class Turn:
                     "task %s: %r failed after its turn had ended", self.task_id, self.agent.name, exc_info=fault
                 )
             return
-        state, text = v1.TASK_STATE_FAILED, str(fault)
-        if isinstance(fault, Rejected):
-            state = v1.TASK_STATE_REJECTED
-        elif not isinstance(fault, Failed):
+        try:
+            public = isinstance(fault, Failed | Rejected)
+            message = agent_message(str(fault) or None, self.context_id, self.task_id) if public else None
+        except Exception as unfit:  # what the error says is no text
+            public, fault = False, unfit
+        if not public:
             reference = failure(f"task {self.task_id}: {self.agent.name!r} raised", fault)
-            text = f"The agent failed. Reference: {reference}"
-        with suppress(TurnEnded):
-            await self.end(state, agent_message(text or None, self.context_id, self.task_id), None)
+            message = agent_message(f"The agent failed. Reference: {reference}", self.context_id, self.task_id)
+        rejected = public and isinstance(fault, Rejected)
+        self._finish(v1.TASK_STATE_REJECTED if rejected else v1.TASK_STATE_FAILED, message, None)
 
     def _announce(self) -> None:
         """Called when the function has begun to wait: a function that works before it says anything is WORKING."""
@@ -308,10 +310,12 @@ class Turn:
 
     # -- events
 
-    def _check(self, state: int) -> None:
+    async def _check(self, state: int) -> None:
+        """Refuse what comes too late. A function that does not listen still lets others have the loop."""
         if self.ending or self.stopped or (state and self.cancel_request is not None):
             ended = self.ending or v1.TASK_STATE_CANCELED
             what = "was lost" if self.stopped else f"has ended with {state_name(ended)}"
+            await asyncio.sleep(0)
             raise TurnEnded(f"the turn of task {self.task_id} {what}; nothing more can be done in it")
         if state and state not in TRANSITIONS[self._state]:
             raise TurnEnded(f"a task in {state_name(self._state)} cannot become {state_name(state)}")
@@ -431,6 +435,8 @@ class Turn:
         ends = bool(self.ending) and not self._pending
         change = self._opening or Change(self.scope, self.task_id, self.durable, 0, token=self.token)
         change.now_ms, change.events = now_ms(), batch
+        if change.take is not None:  # from now on, however long the function thought before it said anything
+            change.take = change.take._replace(until_ms=change.now_ms + int(self._runtime.options.lease * 1000))
         change.dedupe = self._sent.pop(last, change.dedupe)
         if self._runtime.options.push_notifications:
             change.notify = last
