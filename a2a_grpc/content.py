@@ -4,6 +4,7 @@ Laws: checks of content that need the agent's card or the options, but no task: 
 Each failure names the field (ERR-06). Required fields are not here (methods.py), nor is anything about a task's state.
 """
 
+import re
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -11,17 +12,20 @@ import orjson
 from a2a_stubs import v1
 
 from a2a_grpc.agent import Agent
-from a2a_grpc.call import GRPC, PUSH_EXTRAS, Call
+from a2a_grpc.call import PUSH_EXTRAS, Call
 from a2a_grpc.config import Options
 from a2a_grpc.errors import (
     ContentTypeNotSupportedError,
     InvalidParamsError,
     PushNotificationNotSupportedError,
 )
-from a2a_grpc.protojson import unfit
 from a2a_grpc.tasks.store import PushConfig
 
 WEBHOOK_SCHEMES: Final = ("https", "http")
+
+_UNFIT_IN_ADDRESS: Final = re.compile(r"[\x00-\x20\x7f]")
+_UNFIT_IN_HEADER: Final = re.compile(r"[\x00-\x1f\x7f]")
+_AUTH_SCHEME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 class Rules:
@@ -32,7 +36,7 @@ class Rules:
         self._accepted = frozenset(mode.lower() for mode in modes)
         self._options = options
 
-    def check(self, request: v1.SendMessageRequest, call: Call) -> None:
+    def check(self, request: v1.SendMessageRequest) -> None:
         """Refuse what a send must not hold; drops an inline push config when the options say so (I-61)."""
         parts = request.message.parts
         if len(parts) > self._options.max_parts:
@@ -45,9 +49,6 @@ class Rules:
                 raise ContentTypeNotSupportedError(text, violations=[(f"{path}.mediaType", text)])
             if part.WhichOneof("content") == "url" and not part.url:
                 raise InvalidParamsError(violations=[(f"{path}.url", "must not be empty")])
-        # JSON has no NaN, no infinity and bounded nesting; the JSON bindings refuse them when they read (BL-26).
-        if call.binding == GRPC and (violations := unfit(request)):
-            raise InvalidParamsError(violations=violations)
         check_history(request.configuration, "configuration.")
         self._check_push(request)
 
@@ -76,14 +77,24 @@ def check_history(asked: v1.SendMessageConfiguration | v1.GetTaskRequest | v1.Li
 
 
 def check_webhook(config: v1.TaskPushNotificationConfig, path: str = "") -> None:
-    """Refuse a webhook address that no delivery could use (PUSH-02)."""
+    """Refuse an address, a token or credentials that no delivery could use, or that would be more than themselves in
+    a request's head (PUSH-02, SEC-03)."""
+    wrong = []
     try:
         address = urlsplit(config.url)
-        usable = address.scheme in WEBHOOK_SCHEMES and bool(address.hostname)
+        usable = address.scheme in WEBHOOK_SCHEMES and bool(address.hostname) and address.port != 0
     except ValueError:
         usable = False
-    if not usable:
-        raise InvalidParamsError(violations=[(f"{path}url", "must be an absolute http or https address")])
+    if not usable or _UNFIT_IN_ADDRESS.search(config.url):
+        wrong.append((f"{path}url", "must be an absolute http or https address"))
+    told = config.authentication
+    if told.scheme and not _AUTH_SCHEME.fullmatch(told.scheme):
+        wrong.append((f"{path}authentication.scheme", "must be the name of an HTTP authentication scheme"))
+    for name, text in (("token", config.token), ("authentication.credentials", told.credentials)):
+        if _UNFIT_IN_HEADER.search(text):
+            wrong.append((f"{path}{name}", "must not hold control characters"))
+    if wrong:
+        raise InvalidParamsError(violations=wrong)
 
 
 def push_config(config: v1.TaskPushNotificationConfig, call: Call) -> PushConfig:

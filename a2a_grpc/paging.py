@@ -18,6 +18,7 @@ DEFAULT_PAGE: Final = 50
 LARGEST_PAGE: Final = 100
 _MARK: Final = 9
 _TIME: Final = 8
+_LAST_TIME: Final = 2**63 - 1
 
 Filters = tuple[str | int, ...]
 
@@ -41,9 +42,10 @@ def read_place(token: str, scope: Scope, filters: Filters) -> tuple[int, str] | 
     if not token:
         return None
     place = _read(token, scope, filters)
-    if len(place) <= _TIME:
+    time, name = int.from_bytes(place[:_TIME]), _text(place[_TIME:])
+    if not name or time > _LAST_TIME:
         _refuse()
-    return int.from_bytes(place[:_TIME]), place[_TIME:].decode(errors="replace")
+    return time, name
 
 
 def write_name(name: str, scope: Scope, filters: Filters) -> str:
@@ -53,7 +55,7 @@ def write_name(name: str, scope: Scope, filters: Filters) -> str:
 
 def read_name(token: str, scope: Scope, filters: Filters) -> str:
     """The name of a token of `write_name`, "" for an empty token. Raises InvalidParamsError."""
-    return _read(token, scope, filters).decode(errors="replace") if token else ""
+    return _text(_read(token, scope, filters)) if token else ""
 
 
 def _mark(scope: Scope, filters: Filters) -> bytes:
@@ -72,6 +74,14 @@ def _read(token: str, scope: Scope, filters: Filters) -> bytes:
     if content[:_MARK] != _mark(scope, filters):
         _refuse()
     return content[_MARK:]
+
+
+def _text(place: bytes) -> str:
+    """The text of a place; a token is the caller's bytes, whatever mark is on it."""
+    try:
+        return place.decode()
+    except UnicodeDecodeError:
+        _refuse()
 
 
 def _refuse() -> NoReturn:

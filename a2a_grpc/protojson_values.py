@@ -145,6 +145,11 @@ ENUM_SPELLINGS: Final[Mapping[str, Mapping[str, str]]] = {
 """Further spellings that are read for a value of an enum, by its full name (V03-22)."""
 
 
+def not_of(enum: EnumDescriptor) -> str:
+    """What to say of a value that is none of the enum's."""
+    return f"must be a value of {enum.name}"
+
+
 def enum_reader(enum: EnumDescriptor) -> Callable[[Any], int]:
     """Reads a name or a number of the enum and refuses others (JSON-03, JSON-04, JSON-05)."""
     numbers = {value.name: value.number for value in enum.values}
@@ -154,7 +159,7 @@ def enum_reader(enum: EnumDescriptor) -> Callable[[Any], int]:
     def read(value: Any) -> int:
         number = numbers.get(value) if type(value) is str else value if type(value) is int else None
         if number is None or number not in known:
-            raise ValueError(f"must be a value of {enum.name}")
+            raise ValueError(not_of(enum))
         return number
 
     return read
@@ -397,7 +402,8 @@ WRITE_MESSAGE: Final[Mapping[str, Callable[[Any], Any]]] = {
 
 def value_of(obj: Any) -> google.Value:
     """A Value holding any JSON value: None, bool, numbers, str, dict, list, subclasses and tuples of these,
-    Struct, Value, ListValue, Timestamp of any pool, and datetime with a time zone (as text in UTC). Numbers become doubles: above 2^53 whole ones lose digits.
+    Struct, Value, ListValue, Timestamp of any pool, and datetime with a time zone (as text in UTC). Numbers become
+    doubles: above 2^53 whole ones lose digits.
 
     Raises InvalidAgentResponseError with the path of what is not JSON, not finite, or nested too deep (`MAX_DEPTH`).
     """

@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 
 from a2a_grpc.errors import InvalidAgentResponseError, Violation
 from a2a_grpc.protojson_fields import MANY, MAP, ONE, REQUIRED, fields
-from a2a_grpc.protojson_values import FILL_MESSAGE, WRITE, WRITE_MESSAGE, UnfitError, enum_writer, join
+from a2a_grpc.protojson_values import FILL_MESSAGE, WRITE, WRITE_MESSAGE, UnfitError, enum_writer, join, not_of
 
 _Find = Callable[[Any], list[tuple[str, str]]]
 
@@ -88,7 +88,8 @@ def _default(field: Any, shape: int) -> Callable[[], Any] | None:
 
 def unfit(message: Message, path: str = "") -> list[Violation]:
     """What in a message from a binary wire has no JSON form: numbers that are not finite, free JSON nested too deep,
-    timestamps out of range (BL-26, JSON-18). Empty for every message that `decode` gave.
+    timestamps out of range, numbers that their enum does not have (BL-26, JSON-04, JSON-18). Empty for every message
+    that `decode` gave.
 
     path: what the violations' paths start with; default "".
     """
@@ -101,17 +102,20 @@ def _finder(descriptor: Descriptor) -> _Find | None:
     """The function that finds unfit values in a message, None for types that cannot hold any."""
     if descriptor.full_name in WRITE_MESSAGE:
         return _unfit_value
-    rows: list[tuple[str, str, int, _Find]] = []
+    rows: list[tuple[str, str, int, bool, _Find]] = []
     for field, shape, item in fields(descriptor):
-        below = _finder(item.message_type) if item.message_type is not None else None
+        if item.enum_type is not None:
+            below: _Find | None = _unknown_finder(item.enum_type)
+        else:
+            below = _finder(item.message_type) if item.message_type is not None else None
         if below is not None:
-            rows.append((field.name, field.json_name, shape, below))
+            rows.append((field.name, field.json_name, shape, item.message_type is None, below))
 
     def find(message: Any) -> list[tuple[str, str]]:
         wrong: list[tuple[str, str]] = []
-        for name, json, shape, below in rows:
+        for name, json, shape, scalar, below in rows:
             if shape == ONE:
-                if message.HasField(name):
+                if scalar or message.HasField(name):
                     wrong += [(join(json, where), what) for where, what in below(getattr(message, name))]
             elif values := getattr(message, name):
                 pairs = (
@@ -123,6 +127,15 @@ def _finder(descriptor: Descriptor) -> _Find | None:
         return wrong
 
     return find if rows else None
+
+
+def _unknown_finder(enum: Any) -> _Find:
+    known, text = frozenset(value.number for value in enum.values), not_of(enum)
+
+    def find(number: Any) -> list[tuple[str, str]]:
+        return [] if number in known else [("", text)]
+
+    return find
 
 
 def _unfit_value(value: Any) -> list[tuple[str, str]]:

@@ -249,7 +249,7 @@ class A2AService(v1_grpc.A2AServiceServicer):
 
     async def _begin(self, request: v1.SendMessageRequest, call: Call) -> tuple[Scope, Started]:
         self._enter(request, call)
-        self._content.check(request, call)
+        self._content.check(request)
         known = TaskNotFoundError if request.message.task_id else NotFoundError
         scope = self._scope(call, known)
         return scope, await self._engine.begin(call, scope, request)

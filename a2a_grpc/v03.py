@@ -94,7 +94,10 @@ def up_rest(operation: str, variables: Mapping[str, str], pairs: Iterable[tuple[
     body = object_of({} if body is None else body, "body")
     if cls is v03.SendMessageRequest:
         return _rest_send(operation, body)
-    value = {**decode_query(cls, pairs), **{name: _canonical(text) for name, text in variables.items()}}
+    value = decode_query(cls, pairs)
+    for name, text in variables.items():
+        _agree(_canonical(text), value.get(name), name)
+        value[name] = _canonical(text)
     if cls is v03.CreateTaskPushNotificationConfigRequest:
         value, dialect = _rest_set(value, body)
         request = decode(cls, value)
@@ -104,7 +107,8 @@ def up_rest(operation: str, variables: Mapping[str, str], pairs: Iterable[tuple[
         return Up(made, {}, P03)
     _agree(value.get("name"), body.get("name"), "name")
     _agree(made.id, body.get("id"), "id")
-    metadata = object_of(body.get("metadata") or {}, "metadata")
+    metadata = body.get("metadata")
+    metadata = {} if metadata is None else object_of(metadata, "metadata")
     if metadata and "metadata" in made.DESCRIPTOR.fields_by_name:
         made.metadata.CopyFrom(decode(google.Struct, metadata, "metadata"))
         metadata = {}

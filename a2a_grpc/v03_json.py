@@ -316,6 +316,8 @@ _PATHS: Final = (
     (re.compile(r"(parts\[\d+\])\.mediaType\b"), r"\1.file.mimeType"),
     (re.compile(r"(parts\[\d+\])\.filename\b"), r"\1.file.name"),
     (re.compile(r"\bconfiguration\.returnImmediately\b"), "configuration.blocking"),
+    (re.compile(r"\bconfiguration\.taskPushNotificationConfig\b"), "configuration.pushNotificationConfig"),
+    (re.compile(r"\bauthentication\.scheme\b"), "authentication.schemes"),
 )
 
 

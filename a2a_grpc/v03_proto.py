@@ -74,7 +74,7 @@ _TWINS_DOWN: Final = {new: old for old, new in _TWINS.items() if old is not v03.
 
 _NAMES: Final = (
     re.compile(r"tasks/([^/]+)"),
-    re.compile(r"tasks/([^/]+)/pushNotificationConfigs/([^/]+)"),
+    re.compile(r"tasks/([^/]+)/pushNotificationConfigs/(.+)", re.DOTALL),  # v1.0 callers may put slashes into an id
 )
 _FORMS: Final = ("tasks/{}", "tasks/{}/pushNotificationConfigs/{}")
 

@@ -247,6 +247,15 @@ async def test_a_compressed_body_is_refused_cleanly(host, body):
         assert (await reply.read()) and not site.service.calls
 
 
+@pytest.mark.requirement("VER-09", "JSON-19")
+async def test_a_header_that_is_no_text_gets_an_answer():
+    async with serving() as site:
+        for start, status in (("POST / HTTP/1.1", b" 200 "), ("GET /tasks/t1 HTTP/1.1", b" 400 ")):
+            head, body = f"{start}\r\nHost: x\r\nConnection: close\r\n".encode(), json.dumps(rpc()).encode()
+            answer = await site.raw(head + b"Content-Length: %d\r\nA2A-Version: \xff\r\n\r\n" % len(body) + body)
+            assert status in answer.partition(b"\r\n")[0] and b"VERSION_NOT_SUPPORTED" in answer
+
+
 @pytest.mark.requirement("BL-32")
 @pytest.mark.parametrize("late", [False, True])
 async def test_a_broken_chunked_body_is_a_bad_request(late, caplog):

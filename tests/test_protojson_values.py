@@ -129,7 +129,7 @@ def test_numbers_that_are_not_finite_are_refused_with_their_path(number: float) 
         json_of(poisoned.artifacts[0].parts[1].data)
 
 
-@pytest.mark.requirement("BL-26", "JSON-18")
+@pytest.mark.requirement("BL-26", "JSON-04", "JSON-18")
 def test_what_a_binary_wire_brings_and_json_has_not_is_found() -> None:
     status = v1.TaskStatus(timestamp=google.Timestamp(seconds=2**40))
     assert [violation.field for violation in unfit(status, "status")] == ["status.timestamp"]
@@ -139,6 +139,8 @@ def test_what_a_binary_wire_brings_and_json_has_not_is_found() -> None:
         value = value.struct_value.fields["a"]
     value.bool_value = True
     assert [v.description for v in unfit(part)] == [f"is nested deeper than {MAX_DEPTH} levels"]
+    sent = v1.SendMessageRequest(message=v1.Message(role=99))
+    assert unfit(sent) == [("message.role", "must be a value of Role")]
     card = v1.AgentCard(capabilities=v1.AgentCapabilities(extensions=[v1.AgentExtension(params=struct_of({"a": 1}))]))
     assert unfit(card) == [] and unfit(v1.GetTaskRequest()) == []
     with pytest.raises(InvalidAgentResponseError, match="timestamp"):

@@ -133,3 +133,26 @@ async def test_old_file_bytes_are_written_as_the_client_reads_them(service, agen
     service.answers["GetTask"] = made
     value = await rest_value(service, "GET", "/v1/tasks/t1", user_agent=agent)
     assert value["artifacts"][0]["parts"][0]["file"]["fileWithBytes"] == text
+
+
+@pytest.mark.requirement("REST-16", "ERR-06")
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("/v1/tasks/t1:cancel?name=tasks/t2", None, "name"),
+        ("/v1/tasks/t1:cancel", {"name": "tasks/t2"}, "name"),
+        ("/v1/tasks/t1:cancel", {"metadata": []}, "metadata"),
+        ("/v1/tasks/t1/pushNotificationConfigs?parent=tasks/t2", {"url": "https://hooks.example"}, "parent"),
+    ],
+)
+async def test_what_disagrees_with_the_path_or_has_a_wrong_type_is_refused_by_name(service, path, body, field):
+    reply = await ask_rest(service, "POST", path, body)
+    assert reply.status == 400 and not service.calls
+    assert json.loads(reply.body)["data"][1]["fieldViolations"][0]["field"] == field
+
+
+@pytest.mark.requirement("EQ-05", "V03-26")
+async def test_a_config_whose_id_has_a_slash_can_be_named(service):
+    reply = await ask_rest(service, "GET", "/v1/tasks/t1/pushNotificationConfigs/a%2Fb", None)
+    request, _ = service.calls[0]
+    assert reply.status == 200 and (request.task_id, request.id) == ("t1", "a/b")

@@ -45,3 +45,33 @@ def test_no_extended_card_is_always_the_same_error() -> None:
     assert old.rest_error(error, CARD)["type"] == "AuthenticatedExtendedCardNotConfiguredError"
     assert old.grpc_text(error, CARD).startswith("AuthenticatedExtendedCardNotConfiguredError: ")
     assert old.down_error(error, GET)["code"] == -32004
+
+
+@pytest.mark.requirement("ERR-06", "V03-10")
+@pytest.mark.parametrize(
+    ("operation", "field", "in_json", "in_proto"),
+    [
+        ("SendMessage", "message.parts[2].raw", "message.parts[2].file.bytes", "message.content[2].file.fileWithBytes"),
+        ("SendMessage", "message.messageId", "message.messageId", "message.messageId"),
+        ("GetTask", "id", "id", "name"),
+        ("GetTask", "historyLength", "historyLength", "historyLength"),
+        ("DeleteTaskPushNotificationConfig", "id", "pushNotificationConfigId", "name"),
+        ("ListTaskPushNotificationConfigs", "taskId", "id", "parent"),
+        ("CreateTaskPushNotificationConfig", "taskId", "taskId", "parent"),
+        (
+            "CreateTaskPushNotificationConfig",
+            "authentication.scheme",
+            "pushNotificationConfig.authentication.schemes",
+            "config.pushNotificationConfig.authentication.schemes",
+        ),
+    ],
+)
+def test_a_field_refused_below_the_door_has_its_old_name(
+    operation: str, field: str, in_json: str, in_proto: str
+) -> None:
+    error = errors.InvalidParamsError(violations=[(field, "is wrong")])
+    for dialect, name in ((old.J03, in_json), (old.P03, in_proto), ("", field)):
+        shown = old.as_v03(error, operation, dialect)
+        assert shown.violations == ((name, "is wrong"),)
+        assert old.down_error(error, operation, dialect)["message"] == f"Invalid parameters: {name} is wrong"
+    assert error.violations[0].field == field

@@ -42,6 +42,7 @@ from a2a_grpc.errors import (
     UnavailableError,
     VersionNotSupportedError,
 )
+from a2a_grpc.protojson import unfit
 
 PACKAGES: Final[Mapping[str, ModuleType]] = {V1: v1_grpc, V03: v03_grpc}
 """The stubs of each protocol version; each version has its own package and service (I-09)."""
@@ -114,6 +115,7 @@ class GrpcBinding:
     ) -> Callable[[Any, Any], Awaitable[Any]]:
         async def handler(request: Message, context: Any) -> Any:
             self.running.enter()
+            call: Call | None = None
             try:
                 message, call = door.enter(request, context)
                 answer = await method(message, call)
@@ -121,7 +123,7 @@ class GrpcBinding:
                     await door.announce(call, context)
                 return door.answer(answer, call) if door.old else answer
             except (Exception, asyncio.CancelledError) as fault:
-                await door.abort(context, outcome(fault))
+                await door.abort(context, outcome(fault), inside=call is not None)
             finally:
                 self.running.leave()
 
@@ -133,6 +135,7 @@ class GrpcBinding:
         async def handler(request: Message, context: Any) -> None:
             self.running.enter()
             stream: Stream | None = None
+            call: Call | None = None
             # The stream stays counted while its last status waits for a reader that has stalled.
             with ExitStack() as stack:
                 try:
@@ -140,7 +143,7 @@ class GrpcBinding:
                     message, call = door.enter(request, context)
                     await door.pump(method(message, call), call, context, stream)
                 except (Exception, asyncio.CancelledError) as fault:
-                    await door.abort(context, _cause(stream, fault))
+                    await door.abort(context, _cause(stream, fault), inside=call is not None)
                 finally:
                     self.running.leave()
 
@@ -188,6 +191,9 @@ class _Door:
         could not be read."""
         if request is None:
             raise InvalidParamsError("The bytes are not the request message of this method")
+        # The JSON bindings refuse such values when they read.
+        if violations := unfit(request):
+            raise InvalidParamsError(violations=violations)
         metadata: dict[str, str] = {}
         for key, value in context.invocation_metadata():
             if isinstance(value, str):
@@ -244,10 +250,11 @@ class _Door:
         finally:
             await events.aclose()
 
-    async def abort(self, context: Any, error: A2AError) -> NoReturn:
-        """End the call with the error's status, text and details (GRPC-07, GRPC-10, ERR-04)."""
+    async def abort(self, context: Any, error: A2AError, inside: bool) -> NoReturn:
+        """End the call with the error's status, text and details (GRPC-07, GRPC-10, ERR-04). inside: whether the
+        request had come through the door, so that a v0.3 one was refused as the v1.0 one that it stands for."""
         if self.old:
-            error = v03.as_v03(error, self.operation)
+            error = v03.as_v03(error, self.operation, v03.P03 if inside else "")
         code = error.status(self._options.error_profile)[0]
         text = cut(v03.grpc_text(error) if self.old else error.message, TEXT_LIMIT, 3)
         trailers: list[tuple[str, str | bytes]] = [("grpc-status-details-bin", status_details(error, code, text))]

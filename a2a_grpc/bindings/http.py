@@ -263,6 +263,8 @@ def _read_head(request: web.BaseRequest, path: str) -> HttpRequest:
     headers: dict[str, str] = {}
     for name, value in request.headers.items():
         key = name.lower()
+        if not value.isascii():  # bytes that are no text came as lone surrogates, which no answer could hold
+            value = value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         headers[key] = f"{headers[key]}, {value}" if key in headers else value
     return HttpRequest(request.method, path, request.rel_url.raw_query_string, headers)
 

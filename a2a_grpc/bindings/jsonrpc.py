@@ -45,13 +45,15 @@ class _Envelope:
     ident: Ident = None
     version: str = V1
     operation: Operation | None = None
+    dialect: str = ""
 
     def wrap(self, member: str, value: Any) -> bytes:
         return dumps({"jsonrpc": "2.0", "id": self.ident, member: value})
 
     def error(self, fault: A2AError) -> bytes:
         if self.version == V03:
-            return self.wrap("error", v03.down_error(fault, self.operation.name if self.operation else ""))
+            operation = self.operation.name if self.operation else ""
+            return self.wrap("error", v03.down_error(fault, operation, self.dialect))
         return self.wrap("error", {"code": fault.jsonrpc, "message": fault.message, "data": fault.details()})
 
 
@@ -141,6 +143,7 @@ class JsonRpc:
             raise InvalidParamsError(violations=[("params", "must be an object")])
         if version == V03:
             message, extra = v03.up_params(operation.name, params)
+            envelope.dialect = v03.J03
         else:
             message, extra = operation.decode(params, ""), {}
         call = wire.make_call(request, operation.name, JSONRPC, version, message, tenant, extra)

@@ -49,10 +49,12 @@ class _Reading:
     media: str
     profile: str
     operation: Operation | None = None
+    dialect: str = ""
 
     def error(self, fault: A2AError) -> bytes:
         if self.version == V03:
-            return dumps(v03.rest_error(fault, self.operation.name if self.operation else "", self.profile))
+            operation = self.operation.name if self.operation else ""
+            return dumps(v03.rest_error(fault, operation, self.profile, self.dialect))
         code, status = fault.status(self.profile)
         body = {"code": status, "status": code.name, "message": fault.message, "details": fault.details()}
         return dumps({"error": body})
@@ -171,6 +173,7 @@ class Rest:
         dialect = ""
         if version == V03:
             message, extra, dialect = v03.up_rest(operation.name, match.variables, pairs, body)
+            reading.dialect = dialect
         else:
             message, extra = operation.decode(_merged(match.method.request, body, pairs, match.variables), ""), {}
         call = wire.make_call(request, operation.name, REST, version, message, tenant, extra)

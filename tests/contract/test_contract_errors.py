@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
-from a2a_stubs import v1
+from a2a_stubs import google, v1
 
+from a2a_grpc.call import V03
 from a2a_grpc.errors import (
     A2AError,
     ContentTypeNotSupportedError,
@@ -79,3 +80,55 @@ async def test_nothing_is_done_of_a_call_that_is_refused(cell: Cell) -> None:
     await cell.refuses(InvalidParamsError, "SendMessage", said(context_id=context, message_id=""))
     reader = await cell.over("grpc", "1.0")
     assert not (await reader.client.list(v1.ListTasksRequest(context_id=context))).total_size
+
+
+UNUSABLE = (
+    *("ftp://hooks.example", "http://", "http://hooks.example:port/", "http://hooks.example:99999/", "hooks.example/1"),
+    *("http://hooks.example/a b", "http://hooks.example/\r\nX: y", "http://hooks\0.example/", " http://hooks.example"),
+)
+WEBHOOK_FIELDS = {
+    ("grpc", V03): ("config.pushNotificationConfig", "configuration.pushNotification"),
+    ("rest", V03): ("config.pushNotificationConfig", "configuration.pushNotification"),
+    ("jsonrpc", V03): ("pushNotificationConfig", "configuration.pushNotificationConfig"),
+}
+"""What old callers call a webhook, set alone and in a send; in v1.0 the fields are at the top."""
+
+
+@pytest.mark.site(push_notifications=True)
+@pytest.mark.requirement("ERR-06", "PUSH-02", "SEC-03", "L-34")
+async def test_a_webhook_that_no_delivery_could_use_is_refused_by_the_name_that_the_caller_gave_it(cell: Cell) -> None:
+    task = await cell.task()
+    alone, inline = WEBHOOK_FIELDS.get((cell.binding, cell.version), ("", "configuration.taskPushNotificationConfig"))
+    old = cell.version == V03
+    scheme = "authentication.schemes" if old else "authentication.scheme"
+    wrong: list[tuple[dict[str, Any], str]] = [({"url": url}, "url") for url in UNUSABLE]
+    wrong += [
+        ({"token": "a\r\nX: y"}, "token"),
+        ({"authentication": {"scheme": "Bearer", "credentials": "a\nb"}}, "authentication.credentials"),
+        ({"authentication": {"scheme": "Bearer\r\nX:"}}, scheme),
+    ]
+    for fields, name in wrong:
+        hook = v1.TaskPushNotificationConfig(**{"url": "https://hooks.example/1", "id": "c", **fields})
+        await cell.refuses(InvalidParamsError, "SendMessage", said(push=hook), f"{inline}.{name}")
+        hook.task_id = task.id
+        full = f"{alone}.{name}" if alone else name
+        await cell.refuses(InvalidParamsError, "CreateTaskPushNotificationConfig", hook, full)
+    assert not (await cell.client.list_push_configs(task.id)).configs
+
+
+@pytest.mark.wires("grpc")
+@pytest.mark.requirement("GRPC-12", "LIST-12", "LIST-13", "JSON-04", "OP-SEND-09", "EQ-03", "BL-26")
+async def test_values_that_only_a_binary_wire_can_carry_are_refused_there(cell: Cell) -> None:
+    task = await cell.task("ask")
+    role: Any = 99
+    calls: list[tuple[str, Any, str]] = [("SendMessage", said(role=role), "message.role")]
+    if cell.version != V03:
+        late = v1.ListTasksRequest(status_timestamp_after=google.Timestamp(seconds=2**62))
+        odd = v1.ListTasksRequest(status_timestamp_after=google.Timestamp(nanos=-5))
+        calls += [("ListTasks", request, "statusTimestampAfter") for request in (late, odd)]
+        calls.append(("ListTasks", v1.ListTasksRequest(status=role), "status"))
+        endless = google.Struct(fields={"x": google.Value(number_value=float("inf"))})
+        calls.append(("CancelTask", v1.CancelTaskRequest(id=task.id, metadata=endless), "metadata.x"))
+    for operation, request, field in calls:
+        await cell.refuses(InvalidParamsError, operation, request, field)
+    assert (await cell.client.get(task.id)).status.state == v1.TASK_STATE_INPUT_REQUIRED

@@ -5,7 +5,8 @@ Laws: a table and its look-up, nothing else; a new module needs a place here.
 
 FLOORS = {
     1: """call config errors methods protojson protojson_fields protojson_read protojson_values protojson_write
-        v03 v03_cards v03_errors v03_json v03_names v03_params v03_proto v03_results""",
+        v03 v03_cards v03_errors v03_json v03_names v03_params v03_paths v03_proto
+        v03_results""",
     2: """agent auth cards content paging push telemetry tasks tasks.bus tasks.bus_nats tasks.bus_postgres
         tasks.bus_remote tasks.context tasks.engine tasks.feed tasks.fence tasks.handle tasks.invoke
         tasks.memory tasks.parts tasks.postgres tasks.postgres_commits tasks.postgres_link tasks.run
