@@ -129,7 +129,8 @@ class Change:
     config of the task to it.
     cancel: None leaves a waiting cancel request alone, b"" clears it, anything else stores it.
     author_state: None leaves the author's object alone. dedupe: the row that makes a repetition of this send known.
-    push_configs: configs to create or replace, from `expected` on. memory: writes to the context's memory, None deletes.
+    push_configs: configs to create or replace, from `expected` on. memory: writes to the context's memory, None
+    deletes.
     """
 
     scope: Scope
