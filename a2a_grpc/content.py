@@ -23,6 +23,9 @@ from a2a_grpc.tasks.store import PushConfig
 
 WEBHOOK_SCHEMES: Final = ("https", "http")
 
+LONGEST_ID: Final = 1024
+"""UTF-8 bytes of an id that a caller makes up. Stores index such ids, and no index takes any length (DATA-15)."""
+
 _UNFIT_IN_ADDRESS: Final = re.compile(r"[\x00-\x20\x7f]")
 _UNFIT_IN_HEADER: Final = re.compile(r"[\x00-\x1f\x7f]")
 _AUTH_SCHEME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -38,7 +41,13 @@ class Rules:
 
     def check(self, request: v1.SendMessageRequest) -> None:
         """Refuse what a send must not hold; drops an inline push config when the options say so (I-61)."""
-        parts = request.message.parts
+        message = request.message
+        if wrong := [
+            *_too_long(message.context_id, "message.contextId"),
+            *_too_long(message.message_id, "message.messageId"),
+        ]:
+            raise InvalidParamsError(violations=wrong)
+        parts = message.parts
         if len(parts) > self._options.max_parts:
             text = f"holds {len(parts)} parts; the limit is {self._options.max_parts}"
             raise InvalidParamsError(violations=[("message.parts", text)])
@@ -70,6 +79,13 @@ class Rules:
             raise PushNotificationNotSupportedError
 
 
+def _too_long(ident: str, field: str) -> list[tuple[str, str]]:
+    # No character has more than four bytes.
+    if len(ident) * 4 <= LONGEST_ID or len(ident.encode()) <= LONGEST_ID:
+        return []
+    return [(field, f"is longer than {LONGEST_ID} bytes")]
+
+
 def check_history(asked: v1.SendMessageConfiguration | v1.GetTaskRequest | v1.ListTasksRequest, path: str = "") -> None:
     """Refuse a negative historyLength (OP-GET-03, BL-23)."""
     if asked.history_length < 0:
@@ -79,7 +95,7 @@ def check_history(asked: v1.SendMessageConfiguration | v1.GetTaskRequest | v1.Li
 def check_webhook(config: v1.TaskPushNotificationConfig, path: str = "") -> None:
     """Refuse an address, a token or credentials that no delivery could use, or that would be more than themselves in
     a request's head (PUSH-02, SEC-03)."""
-    wrong = []
+    wrong = _too_long(config.id, f"{path}id")
     try:
         address = urlsplit(config.url)
         usable = address.scheme in WEBHOOK_SCHEMES and bool(address.hostname) and address.port != 0

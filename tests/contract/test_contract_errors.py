@@ -1,5 +1,6 @@
 """Errors: one table for all wires, read from the bytes and through the client, in every cell."""
 
+import random
 from typing import Any
 
 import pytest
@@ -132,3 +133,18 @@ async def test_values_that_only_a_binary_wire_can_carry_are_refused_there(cell: 
     for operation, request, field in calls:
         await cell.refuses(InvalidParamsError, operation, request, field)
     assert (await cell.client.get(task.id)).status.state == v1.TASK_STATE_INPUT_REQUIRED
+
+
+@pytest.mark.site(push_notifications=True, deduplicate="always")
+@pytest.mark.requirement("CTX-04", "DATA-15", "SEC-04", "ERR-06")
+async def test_ids_that_no_store_could_index_are_refused_and_those_of_the_full_length_kept(cell: Cell) -> None:
+    # Characters of three bytes that do not repeat, so that no store can make them shorter.
+    pool = "".join(chr(number) for number in random.Random(fresh()).sample(range(0x4E00, 0x9FFF), 342))
+    long, full = pool, pool[:341]
+    hook = v1.TaskPushNotificationConfig(id=long, url="https://hooks.example/1")
+    for more, field in (({"context_id": long}, "message.contextId"), ({"message_id": long}, "message.messageId")):
+        await cell.refuses(InvalidParamsError, "SendMessage", said(**more), field)
+    await cell.refuses(InvalidParamsError, "SendMessage", said(push=hook))
+    hook.id = full
+    task = await cell.task(context_id=full, message_id=full, push=hook)
+    assert task.context_id == full and (await cell.client.list_push_configs(task.id)).configs[0].id == full
