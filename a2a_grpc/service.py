@@ -64,7 +64,8 @@ class A2AService(v1_grpc.A2AServiceServicer):
         if isinstance(outcome, v1.Message):
             return v1.SendMessageResponse(message=outcome)
         now = request.configuration.return_immediately
-        view = await (self._engine.view if now else self._engine.settled)(scope, outcome)
+        engine = self._engine
+        view = await (engine.view(scope, outcome) if now else engine.settled(scope, outcome, started.turn))
         return v1.SendMessageResponse(task=self._trimmed(view.task, request.configuration))
 
     async def SendStreamingMessage(

@@ -13,7 +13,7 @@ from a2a_stubs import v1
 from a2a_grpc.errors import InvalidAgentResponseError
 from a2a_grpc.protojson_values import json_of, value_of
 from a2a_grpc.tasks.store import Scope, Store, TaskQuery
-from a2a_grpc.tasks.views import folded
+from a2a_grpc.tasks.views import shown
 
 MEMORY_VALUE_BYTES: Final = 64 * 1024
 """Largest JSON value in the memory of a context."""
@@ -105,7 +105,7 @@ class Context:
         """Up to `limit` (at most 99) other tasks of the context, the newest first."""
         page = await self._store.tasks(self._scope, TaskQuery(self.id, limit=min(limit, 99) + 1))
         others = [row for row in page.rows if row.task_id != self._task_id][:limit]
-        return [(await folded(self._store, row, self._keep)).task() for row in others]
+        return [(await shown(self._store, row, self._keep)).task for row in others]
 
     async def messages(self, limit: int = 100) -> list[v1.Message]:
         """Up to `limit` earlier messages of the context, oldest first: first those of direct exchanges, then those
@@ -121,4 +121,4 @@ class Context:
     async def referenced(self) -> list[v1.Task]:
         """The tasks that the message refers to; those the caller may not see are left out (CTX-10)."""
         rows = [await self._store.task(self._scope, name) for name in self._references]
-        return [(await folded(self._store, row, self._keep)).task() for row in rows if row is not None]
+        return [(await shown(self._store, row, self._keep)).task for row in rows if row is not None]

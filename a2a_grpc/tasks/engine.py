@@ -47,7 +47,7 @@ from a2a_grpc.tasks.store import (
     TaskRow,
 )
 from a2a_grpc.tasks.upkeep import Upkeep, close_task
-from a2a_grpc.tasks.views import View, folded
+from a2a_grpc.tasks.views import View, folded, shown
 
 RETRY_AFTER: Final = 1.0
 """Seconds after which a caller that met the limit of turns may come back."""
@@ -364,12 +364,12 @@ class Engine:
         row = await self.store.task(scope, task_id)
         if row is None:
             raise TaskNotFoundError
-        fold = await folded(self.store, row, self.options.keep_status_messages)
-        return View(fold.task(), fold.sequence)
+        return await shown(self.store, row, self.options.keep_status_messages)
 
-    async def settled(self, scope: Scope, task_id: str) -> View:
-        """The task at the end of its turn, terminal or waiting for the caller (OP-SEND-02); waits for it."""
-        turn = self._local(scope, task_id)
+    async def settled(self, scope: Scope, task_id: str, turn: Turn | None = None) -> View:
+        """The task at the end of its turn, terminal or waiting for the caller (OP-SEND-02); waits for it. turn: the one
+        that is meant, if it was started here; it may be over."""
+        turn = turn or self._local(scope, task_id)
         if turn is not None:
             await asyncio.shield(turn.over)
             if turn.fault is not None:
@@ -395,10 +395,10 @@ class Engine:
         for row in page.rows:
             turn = self._local(scope, row.task_id)
             if turn is not None and turn.fold.state == row.state and turn.durable >= row.sequence:
-                fold = turn.fold
+                tasks.append(turn.fold.task(artifacts))
             else:
-                fold = await folded(self.store, row, self.options.keep_status_messages)
-            tasks.append(fold.task(artifacts))
+                view = await shown(self.store, row, self.options.keep_status_messages, artifacts)
+                tasks.append(view.task)
         last = (page.rows[-1].status_ms, page.rows[-1].task_id) if page.rows else None
         return Page(tasks, page.total, page.more, last)
 

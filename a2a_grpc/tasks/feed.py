@@ -77,17 +77,25 @@ class Feed:
     def wake(self) -> None:
         """Let every reader look again."""
         for waiter in self._waiting:
-            if not waiter.done():
-                waiter.set_result(None)
+            _settle(waiter)
 
     async def wait(self, timeout: float | None) -> None:
         """Wait for the next `wake`, at most `timeout` seconds."""
-        waiter = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[None] = loop.create_future()
+        timer = loop.call_later(timeout, _settle, waiter) if timeout is not None else None
         self._waiting.add(waiter)
         try:
-            await asyncio.wait((waiter,), timeout=timeout)
+            await waiter
         finally:
             self._waiting.discard(waiter)
+            if timer is not None:
+                timer.cancel()
+
+
+def _settle(waiter: "asyncio.Future[None]") -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 class Feeds:

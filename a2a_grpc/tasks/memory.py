@@ -8,8 +8,9 @@ or retention needs is kept sorted as statuses change, so a page, its total and a
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from itertools import islice
+from operator import attrgetter
 
 from a2a_grpc.tasks.fence import admit
 from a2a_grpc.tasks.state import TERMINAL
@@ -71,6 +72,13 @@ class _Shelf:
             del keys[bisect_left(keys, key)]
             if not keys:
                 del self.lists[label]
+
+
+_columns = attrgetter(*(field.name for field in fields(TaskRow)))
+
+
+def _copy(row: TaskRow) -> TaskRow:
+    return TaskRow(*_columns(row))  # dataclasses.replace takes several times as long
 
 
 def _labels(row: TaskRow) -> tuple[object, ...]:
@@ -172,7 +180,7 @@ class MemoryStore:
     async def task(self, scope: Scope, task_id: str) -> TaskRow | None:
         """The task (see Store.task)."""
         entry = self._find(scope, task_id)
-        return replace(entry.row) if entry else None
+        return _copy(entry.row) if entry else None
 
     async def events(self, scope: Scope, task_id: str, after: int, limit: int) -> list[Event]:
         """Events after a number (see Store.events)."""
@@ -191,7 +199,10 @@ class MemoryStore:
             total = sum(self._tasks[task_id].row.state == query.state for _, task_id in keys[start:])
             found = (row for row in found if row.state == query.state)
         rows = list(islice(found, query.limit + 1))
-        page = [replace(row) if query.artifacts else replace(row, artifacts=b"") for row in rows[: query.limit]]
+        page = [_copy(row) for row in rows[: query.limit]]
+        if not query.artifacts:
+            for row in page:
+                row.artifacts = b""
         return TaskPage(page, total, len(rows) > query.limit)
 
     async def renew(self, holder: str, until_ms: int, tokens: Mapping[str, int]) -> Renewal:
@@ -210,7 +221,7 @@ class MemoryStore:
     async def lost(self, holder: str, now_ms: int, limit: int) -> list[TaskRow]:
         """Tasks whose turn has no owner any more (see Store.lost)."""
         found = (row for row in self._held.values() if row.holder != holder or row.lease_until_ms <= now_ms)
-        return [replace(row) for row in islice(found, limit)]
+        return [_copy(row) for row in islice(found, limit)]
 
     async def request_cancel(self, scope: Scope, task_id: str, request: bytes) -> TaskRow | None:
         """Leave a cancel request if a turn is running (see Store.request_cancel)."""
@@ -219,7 +230,7 @@ class MemoryStore:
             return None
         if entry.row.holder:
             entry.row.cancel = request
-        return replace(entry.row)
+        return _copy(entry.row)
 
     async def seen(self, scope: Scope, message_id: str, now_ms: int) -> Dedupe | None:
         """The first outcome of a messageId (see Store.seen)."""

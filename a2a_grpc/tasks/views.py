@@ -21,6 +21,14 @@ class View(NamedTuple):
     sequence: int
 
 
+async def shown(store: Store, row: TaskRow, keep_status_messages: bool = True, artifacts: bool = True) -> View:
+    """The task of a row as a reader gets it, without artifacts if False; when no turn runs it is stored as such."""
+    if row.folded == row.sequence:
+        return View(v1.Task.FromString(row.head + row.artifacts if artifacts else row.head), row.sequence)
+    fold = await folded(store, row, keep_status_messages)
+    return View(fold.task(artifacts), fold.sequence)
+
+
 async def folded(store: Store, row: TaskRow, keep_status_messages: bool = True) -> Fold:
     """The task of a row with all events up to now."""
     fold = Fold.of(row, keep_status_messages)
