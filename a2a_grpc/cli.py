@@ -15,6 +15,7 @@ import os
 import shlex
 import signal
 import sys
+import threading
 import traceback
 import uuid
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -34,6 +35,9 @@ from a2a_grpc.errors import A2AError
 from a2a_grpc.methods import METHODS
 from a2a_grpc.server import Server, schema_of
 from a2a_grpc.tasks.store import StoreError
+
+LAST_STEPS: Final = 0.5
+"""Seconds that tasks and threads of an agent have to end when the server has stopped."""
 
 BINDING_WORDS: Final = {"jsonrpc": JSONRPC, "rest": REST, "http+json": REST, "grpc": GRPC}
 
@@ -129,6 +133,12 @@ def _run(main: Coroutine[Any, Any, None]) -> None:
     fast = importlib.import_module("uvloop") if importlib.util.find_spec("uvloop") else asyncio
     with asyncio.Runner(loop_factory=fast.new_event_loop) as runner:
         runner.run(main)
+        # Everything is stored; only what an agent left behind, and does not stop, could hold the process now (BL-34).
+        last = threading.Timer(LAST_STEPS, os._exit, (0,))
+        last.daemon = True
+        last.start()
+        runner.close()
+        last.cancel()
 
 
 def _addresses(server: Server) -> str:

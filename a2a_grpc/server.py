@@ -179,7 +179,10 @@ class Server:
     # -- life
 
     async def start(self) -> None:
-        """Open the store, settle what an earlier run left behind, open both ports. Raises StoreBusy, OSError."""
+        """Open the store, settle what an earlier run left behind, open both ports; nothing if that is done already.
+        A server may be started again after its stop. Raises StoreBusy, OSError; then nothing is left open."""
+        if self._grpc_host or self._http_host:
+            return
         await self.start_engine()
         try:
             if self.options.grpc:
@@ -198,7 +201,11 @@ class Server:
         if not self._started:
             await self.store.open()
             self._started = True
-            await self.engine.start()
+            try:
+                await self.engine.start()
+            except BaseException:
+                await self.stop(0)
+                raise
             self.ready = not (self.options.grpc or self.options.http)
 
     async def stop(self, grace: float | None = None) -> None:
@@ -272,15 +279,21 @@ class Server:
         host = HttpHost(self._mounts, self.options, self.streams, ready=lambda: self.ready)
         application = host.application()
 
-        async def life(_: web.Application) -> Any:
+        owner = False
+
+        async def begin(_: web.Application) -> None:
+            nonlocal owner
             owner = not self._started
             await self.start_engine()
             self.ready = True
-            yield
+
+        async def end(_: web.Application) -> None:
             if owner:
                 await self.stop()
 
-        application.cleanup_ctx.append(life)
+        application.on_startup.append(begin)
+        application.on_shutdown.append(end)  # while streams are open: the application would wait for them
+        application.on_cleanup.append(end)  # where another part's start has failed
         return application
 
     def add_to_grpc(self, server: grpc.aio.Server) -> None:

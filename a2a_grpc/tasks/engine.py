@@ -135,6 +135,7 @@ class Engine:
         """Settle what an earlier process left behind, and keep leases, lost turns and retention in order from now on.
         The store must be open."""
         self.draining = False
+        self.feeds.open()
         await self.bus.open()
         await self._upkeep.start()
 

@@ -150,6 +150,10 @@ class Feeds:
         for feed in self._by_task.get(task_id, ()):
             feed.wake()
 
+    def open(self) -> None:
+        """Take readers again after a `close`."""
+        self._fault = None
+
     def close(self, fault: A2AError) -> None:
         """Let every reader end with `fault`, now and from now on."""
         self._fault = fault

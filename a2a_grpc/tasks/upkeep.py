@@ -28,7 +28,6 @@ from a2a_grpc.tasks.store import (
     LeaseLost,
     Retention,
     Snapshot,
-    StoreError,
     TaskRow,
 )
 from a2a_grpc.tasks.views import PAGE, folded
@@ -150,30 +149,33 @@ class Upkeep:
     # -- lost turns
 
     async def _recover(self) -> bool:
-        """Settle turns whose process is gone (BL-08); True if there may be more."""
+        """Settle turns whose process is gone (BL-08); True if there may be more. One that cannot be settled holds up
+        neither the others nor the start."""
         rows = await self._runtime.store.lost(self._runtime.holder, now_ms(), 100)
         rows = [row for row in rows if row.task_id not in self._runtime.turns]
+        settled = False
         for row in rows:
             try:
-                await self._settle(row)
-            except StoreError:
-                continue  # another replica was faster
-        return bool(rows)
+                settled |= await self._settle(row)
+            except Exception as fault:
+                log.error("task %s: its lost turn cannot be settled now", row.task_id, exc_info=fault)
+        return settled
 
-    async def _settle(self, row: TaskRow) -> None:
+    async def _settle(self, row: TaskRow) -> bool:
+        """False if the task has moved: another replica was faster."""
         store, options = self._runtime.store, self._runtime.options
         agent = self._agents.get(row.scope.agent)
         fold = await folded(store, row, options.keep_status_messages)
         if row.cancel is not None:
             log.warning("task %s: its turn was lost; it is canceled as asked", row.task_id)
-            await close_task(self._runtime, row, fold, v1.TASK_STATE_CANCELED, "")
-        elif agent is not None and agent.rerun_lost_turns and row.attempt < ATTEMPTS:
+            return await close_task(self._runtime, row, fold, v1.TASK_STATE_CANCELED, "")
+        if agent is not None and agent.rerun_lost_turns and row.attempt < ATTEMPTS:
             log.warning("task %s: its turn was lost and is run again", row.task_id)
             message, answering = await self._question(row)
             self._rerun(row, fold, v1.SendMessageRequest(message=message), answering)
-        else:
-            log.warning("task %s: its turn was lost; the task has failed", row.task_id)
-            await close_task(self._runtime, row, fold, v1.TASK_STATE_FAILED, LOST_TEXT)
+            return True
+        log.warning("task %s: its turn was lost; the task has failed", row.task_id)
+        return await close_task(self._runtime, row, fold, v1.TASK_STATE_FAILED, LOST_TEXT)
 
     async def _question(self, row: TaskRow) -> tuple[v1.Message, bool]:
         """The message that started the last turn: the one right after the WORKING that claimed the task, or the one

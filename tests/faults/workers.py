@@ -7,6 +7,7 @@ it, so that a test can tell one attempt from another.
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from a2a_grpc.agent import Agent, Skill, TaskHandle
@@ -75,6 +76,19 @@ def block(task: TaskHandle) -> str:
     return "held"
 
 
+async def ignore(task: TaskHandle) -> None:
+    """Hear nothing of a cancel for a while."""
+    end = time.monotonic() + float(task.text)
+    while time.monotonic() < end:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(1)
+
+
+async def lend(task: TaskHandle) -> None:
+    """Hold a thread of the event loop's own pool for a while."""
+    await asyncio.to_thread(time.sleep, float(task.text))
+
+
 def made(function: Callable[..., Any], **more: Any) -> Agent:
     """An agent with this function."""
     skills = [Skill(id="s", name="S", tags=["s"])]
@@ -88,3 +102,5 @@ stubborn = made(work, rerun_lost_turns=True)
 replier = made(hesitate)
 blocker = made(block)
 hogger = made(hog)
+deaf = made(ignore)
+pooler = made(lend)

@@ -1,0 +1,147 @@
+"""Servers that start, stop, start again, fail to start, live inside others, and meet what they cannot settle."""
+
+import asyncio
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from test_upkeep import Shared, die
+from turns import ALICE, COMPLETED, FAILED, INPUT, agent, begin, engine, message, send, until
+
+from a2a_grpc.agent import TaskHandle
+from a2a_grpc.client import Client
+from a2a_grpc.config import Options
+from a2a_grpc.server import Server
+from a2a_grpc.tasks.bus import LocalBus
+from a2a_grpc.tasks.engine import Engine
+from a2a_grpc.tasks.memory import MemoryStore
+from a2a_grpc.tasks.store import Event, Scope
+
+
+async def ask(task: TaskHandle) -> Any:
+    if task.answer is None:
+        return await task.ask("which?")
+    return f"got {task.answer}"
+
+
+async def forever(task: TaskHandle) -> None:
+    await task.working("at it")
+    await asyncio.Event().wait()
+
+
+def options(folder: Path, **more: Any) -> Options:
+    given = {"grpc": "127.0.0.1:0", "http": "127.0.0.1:0", "grace": 0.0, "cancel_grace": 0.1}
+    return Options(**{**given, "store": f"sqlite:{folder}/a.db", **more})
+
+
+@pytest.mark.requirement("BL-08", "BL-34", "BL-45")
+async def test_a_server_that_starts_again_serves_as_before_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    server, waiting, files = Server(agent(ask), options(tmp_path)), "", []
+    for _ in range(3):
+        await server.start()
+        await server.start()
+        async with await Client.connect(server.http_url) as client:
+            card = await client._fetch_card()
+            assert {server.grpc_address, server.http_url} <= {
+                place.url.rstrip("/") for place in card.supported_interfaces
+            }
+            if waiting:
+                events = [event async for event in client.stream(message("x", waiting))]
+                assert events[-1].status_update.status.state == COMPLETED
+            waiting = (await client.send(message())).task.id
+            subscription = client.subscribe(waiting)
+            assert (await anext(subscription)).task.id == waiting
+        await server.stop()
+        await server.stop()
+        files.append(len(os.listdir("/proc/self/fd")))
+    assert files[2] <= files[0]
+    await until(lambda: not [thread for thread in threading.enumerate() if thread.name.startswith("a2a-")])
+
+
+class Unreachable(LocalBus):
+    """A bus that is not there at first."""
+
+    gone = True
+
+    async def open(self) -> None:
+        if self.gone:
+            raise ConnectionError("no bus")
+
+
+async def test_a_start_that_failed_leaves_nothing_open_and_may_be_tried_again(tmp_path: Path) -> None:
+    bus = Unreachable()
+    server = Server(agent(ask), options(tmp_path), bus=bus)
+    for one in (server, server, Server(agent(ask), options(tmp_path), bus=bus)):
+        with pytest.raises(ConnectionError):
+            await one.start()
+    bus.gone = False
+    async with server:
+        assert len(server.engine._upkeep._loops) == 3 and server.ready
+
+
+@pytest.mark.requirement("BL-34", "BL-52")
+async def test_an_application_that_stops_does_not_wait_for_open_streams(tmp_path: Path) -> None:
+    server, application = Server(agent(forever), options(tmp_path, grpc="", http="")), web.Application()
+    application.add_subapp("/agents/one", server.application())
+    runner = web.AppRunner(application, shutdown_timeout=600)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    async with await Client.connect(f"http://127.0.0.1:{runner.addresses[0][1]}/agents/one") as client:
+        events = client.stream(message())
+        first = (await anext(events)).task
+        sent = asyncio.create_task(client.send(message("again", message_id="n")))
+        await until(lambda: server.engine.running == 2)
+        await runner.cleanup()
+        assert [event async for event in events][-1].status_update.status.state == FAILED
+        assert (await sent).task.status.state == FAILED
+    async with Server(agent(forever), options(tmp_path)) as again:
+        assert (await again.engine.view(Scope("", "", ""), first.id)).task.status.state == FAILED
+
+
+@pytest.mark.requirement("BL-08", "BL-48")
+async def test_a_turn_that_thinks_long_before_its_first_word_is_not_taken_for_lost() -> None:
+    async def thinks(task: TaskHandle) -> None:
+        for _ in range(2):
+            await asyncio.sleep(0.5)  # longer than the lease
+            await task.working("now")
+
+    store, bus, made = Shared(), LocalBus(), []
+    settings = Options(store="memory:", lease=0.3, deduplicate="off")
+    for _ in range(3):
+        made.append(Engine(store, bus, {"": agent(thinks, replies=True)}, settings))
+        await made[-1].start()
+    for view in await asyncio.gather(*(send(made[0], message_id=str(number)) for number in range(40))):
+        assert view.task.status.state == COMPLETED
+    for one in made:
+        await one.drain(0)
+
+
+class Spoiled(MemoryStore):
+    """A store in which the events of one task cannot be read, as if its bytes were broken."""
+
+    spoiled = ""
+
+    async def events(self, scope: Scope, task_id: str, after: int, limit: int) -> list[Event]:
+        if task_id == self.spoiled:
+            raise ValueError("broken bytes")
+        return await super().events(scope, task_id, after, limit)
+
+
+@pytest.mark.requirement("BL-08")
+async def test_a_lost_turn_that_cannot_be_settled_holds_up_neither_the_start_nor_the_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = Spoiled()
+    async with engine(store, forever) as dead:
+        names = [(await begin(dead)).task_id for _ in range(3)]
+        await until(lambda: all(dead._runtime.turns[name].durable > 1 for name in names))
+        await die(dead)
+    store.spoiled = names[0]
+    async with engine(store, ask) as made:
+        for name in names[1:]:
+            assert (await made.view(ALICE, name)).task.status.state == FAILED
+        assert f"task {names[0]}: its lost turn cannot be settled" in caplog.text
+        assert (await send(made)).task.status.state == INPUT
