@@ -113,7 +113,8 @@ async def test_a_direct_message_is_the_only_event(cell: Cell) -> None:
 @pytest.mark.requirement("OP-STREAM-05", "I-06", "V03-07")
 async def test_a_sending_stream_closes_on_a_question(cell: Cell) -> None:
     events = [event async for event in cell.stream("ask")]
-    assert events[-1].status_update.status.state == v1.TASK_STATE_INPUT_REQUIRED
+    states = [event.status_update.status.state for event in events if event.HasField("status_update")]
+    assert states[-1] == v1.TASK_STATE_INPUT_REQUIRED and states.count(states[-1]) == 1
     assert events[-1].status_update.status.message.parts[0].text == "question 1"
     more = [event async for event in cell.stream("blue", task_id=events[0].task.id)]
     assert more[0].task.id == events[0].task.id

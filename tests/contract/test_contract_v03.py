@@ -91,7 +91,8 @@ async def test_a_stream_says_which_event_is_the_last(cell: Cell, words: str, sta
     assert seen[0]["kind"] == "task" and seen[-1]["kind"] == "status-update"
     assert [event["final"] for event in seen if event["kind"] == "status-update"][-1] is True
     assert sum(event.get("final", False) for event in seen) == 1
-    assert seen[-1]["status"]["state"] == state
+    states = [event["status"]["state"] for event in seen if event["kind"] == "status-update"]
+    assert states[-1] == state and states.count(state) == 1
     assert all(event["append"] in (True, False) for event in seen if event["kind"] == "artifact-update")
 
 
