@@ -338,8 +338,12 @@ class Server:
         )
 
     def _extended_card(self, name: str, agent: Agent) -> Callable[[Call], Any]:
+        prefix = "" if name == next(iter(self.agents)) else f"/{name}"  # only the path says in v0.3 who is meant
+
         async def extended(call: Call) -> v1.AgentCard | None:
-            return await cards.extended(agent, call, lambda: self._card(name, "", self.http_url))
+            here = self.http_url
+            base = cards.base_url(self.options, here, call.metadata) if here or self.options.public_url else ""
+            return await cards.extended(agent, call, lambda: self._card(name, prefix, base))
 
         return extended
 

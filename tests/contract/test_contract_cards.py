@@ -1,7 +1,10 @@
 """The card, and whether every interface and capability that it lists is there, in every cell."""
 
+import getpass
+import platform
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +12,7 @@ from a2a_stubs import v1
 from aiohttp import ClientSession, web
 
 from a2a_grpc import testing
-from a2a_grpc.call import GRPC
+from a2a_grpc.call import GRPC, V03
 from a2a_grpc.client import Client
 from a2a_grpc.errors import (
     A2AError,
@@ -96,6 +99,20 @@ async def test_the_extended_card_is_for_callers_who_are_known(cell: Cell) -> Non
         assert card.supported_interfaces
 
 
+@pytest.mark.site(agent="scenes known", public_url="https://agents.example/base")
+@pytest.mark.wires("rest")
+@pytest.mark.requirement("CARD-24", "BL-45", "BL-52", "V03-13", "V03-34")
+async def test_the_extended_card_lists_the_interfaces_of_the_public_one(cell: Cell) -> None:
+    told = {"a2a-version": cell.version, "x-caller": "ann"}
+    _, public, _ = await cell.fetch("GET", "/known/.well-known/agent-card.json", told)
+    status, card, _ = await cell.fetch(
+        "GET", "/known/v1/card" if cell.version == V03 else "/known/extendedAgentCard", told
+    )
+    assert status == 200 and card["description"] == "extended for ann"
+    for member in ("url", "additionalInterfaces") if cell.version == V03 else ("supportedInterfaces",):
+        assert card[member] == public[member] and "https://agents.example/base/known" in str(public[member])
+
+
 @pytest.mark.site(agent="known")
 @pytest.mark.requirement("CARD-23", "ERR-14", "I-35")
 async def test_a_declared_card_that_is_not_there_is_not_configured(cell: Cell) -> None:
@@ -148,6 +165,14 @@ async def test_a_card_that_is_known_is_not_sent_again(page: Any) -> None:
     assert status == 200
     status, body, _ = await page(if_none_match=headers["etag"])
     assert (status, body) == (304, None)
+
+
+@pytest.mark.stores("sqlite")
+@pytest.mark.requirement("CARD-19", "BL-28")
+async def test_a_card_tells_nothing_of_the_machine(cell: Cell) -> None:
+    text = str(cell.client.card)
+    for inside in ("sqlite", "a2a.db", str(Path.cwd()), platform.node(), getpass.getuser(), platform.python_version()):
+        assert inside not in text
 
 
 @pytest.mark.requirement("I-57", "REST-24")
