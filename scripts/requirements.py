@@ -25,7 +25,7 @@ OPEN = {
     "binds the receiver of a webhook": "PUSH-24 PUSH-25 PUSH-26 PUSH-27 PUSH-28",
     "cards are not signed yet": """SIGN-01 SIGN-02 SIGN-03 SIGN-04 SIGN-05 SIGN-06 SIGN-07 SIGN-08 SIGN-09
         SIGN-10 SIGN-11 BL-47""",
-    "push notifications are not delivered yet": """PUSH-01 PUSH-02 PUSH-10 PUSH-11 PUSH-12 PUSH-13 PUSH-16
+    "push notifications are not delivered yet": """PUSH-10 PUSH-11 PUSH-12 PUSH-13 PUSH-16
         PUSH-17 PUSH-20 PUSH-21 PUSH-22 V03-37 BL-05 BL-49 BL-50""",
     "callers are not authenticated yet": """ERR-09 GRPC-13 TENANT-07 EQ-04 AUTH-01 AUTH-03 AUTH-05 AUTH-07
         AUTH-09 AUTH-10 AUTH-13 SEC-02 SEC-05 SEC-06 SEC-07""",

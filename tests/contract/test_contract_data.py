@@ -43,7 +43,7 @@ async def check_part(cell: Cell, part: v1.Part) -> None:
     assert await cell.client.get(task.id) == task
 
 
-@pytest.mark.requirement("DATA-05", "DATA-10", "EXT-09")
+@pytest.mark.requirement("DATA-05", "DATA-10")
 async def test_metadata_and_extensions_of_a_message_are_kept(cell: Cell) -> None:
     about = {"https://ext.example/v1": {"n": 1, "whole": 2.0, "half": 0.5, "none": None, "deep": [{"a": []}]}}
     task = await cell.task("echo x", extensions=["https://ext.example/v1"])
@@ -128,6 +128,15 @@ async def test_an_artifact_without_content_fails_the_task_not_the_reader(cell: C
     task = await cell.task("misbehave")
     assert (task.status.state, len(task.artifacts)) == (v1.TASK_STATE_FAILED, 0)
     assert await cell.client.get(task.id) == task
+
+
+@pytest.mark.requirement("DATA-12", "CTX-09")
+async def test_a_refined_result_is_an_artifact_of_its_own_with_the_same_name(cell: Cell) -> None:
+    first = await cell.task("echo draft")
+    second = await cell.task("echo better", context_id=first.context_id, reference_task_ids=[first.id])
+    old, new = first.artifacts[0], second.artifacts[0]
+    assert old.name == new.name == "echo" and old.artifact_id != new.artifact_id
+    assert await cell.client.get(first.id) == first
 
 
 @pytest.mark.requirement("OP-SEND-03", "STREAM-09", "DATA-07")

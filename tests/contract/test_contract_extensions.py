@@ -30,7 +30,7 @@ async def announced(cell: Cell, operation: str, **headers: str) -> dict[str, str
     return {str(key): str(value) for key, value in await call.initial_metadata() or ()}
 
 
-@pytest.mark.requirement("EXT-03", "EXT-04", "EXT-11")
+@pytest.mark.requirement("EXT-03", "EXT-04")
 async def test_an_extension_is_in_force_only_for_who_asks(cell: Cell) -> None:
     asking = await cell.connect(extensions=[UNKNOWN, OPTIONAL])
     assert data((await asking.send(said("facts"))).task)["extensions"] == [OPTIONAL]
@@ -38,7 +38,7 @@ async def test_an_extension_is_in_force_only_for_who_asks(cell: Cell) -> None:
 
 
 @pytest.mark.parametrize("operation", ["SendMessage", "SendStreamingMessage"])
-@pytest.mark.requirement("EXT-05", "EXT-04", "EXT-14", "GRPC-14", "V03-36", "I-33")
+@pytest.mark.requirement("EXT-05", "EXT-04", "EXT-14", "GRPC-04", "GRPC-14", "V03-36", "I-33")
 async def test_the_answer_names_the_extensions_in_force(cell: Cell, operation: str) -> None:
     own, other = NAMES[cell.version].lower(), NAMES[{"1.0": "0.3", "0.3": "1.0"}[cell.version]].lower()
     found = await announced(cell, operation, a2a_extensions=f"{UNKNOWN}, {OPTIONAL}")

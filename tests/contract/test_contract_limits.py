@@ -27,6 +27,16 @@ async def test_too_many_parts_are_an_invalid_parameter(cell: Cell) -> None:
     assert (await cell.task(parts=parts[:3])).id
 
 
+@pytest.mark.site(max_depth=3)
+@pytest.mark.requirement("DATA-15", "JSON-18", "SEC-04", "L-40")
+async def test_a_lower_limit_of_depth_holds_for_all_free_json(cell: Cell) -> None:
+    fits, deep = {"a": [{"b": {"c": 1}}]}, {"a": [{"b": [{"c": {}}]}]}
+    assert (await cell.task(parts=[v1.Part(text="silent"), v1.Part(data=value_of(fits))], metadata=fits)).id
+    for more in ({"metadata": deep}, {"parts": [v1.Part(data=value_of(deep))]}):
+        found = await cell.refuses(InvalidParamsError, "SendMessage", said(**more))
+        assert "nested deeper than 3 levels" in found.text
+
+
 @pytest.mark.site(max_request_bytes=100_000)
 @pytest.mark.wires("jsonrpc", "rest")
 @pytest.mark.requirement("BL-39", "DATA-15", "RPC-12")

@@ -54,7 +54,9 @@ async def until(events: object, state: int) -> list[v1.StreamResponse]:
     raise AssertionError(f"the stream ended before {v1.TaskState.Name(state)}: {kinds(seen)}")
 
 
-@pytest.mark.requirement("OP-STREAM-03", "OP-STREAM-04", "STREAM-01", "STREAM-09", "STREAM-10", "DATA-08", "RPC-13")
+@pytest.mark.requirement(
+    "OP-STREAM-03", "OP-STREAM-04", "OP-STREAM-09", "STREAM-01", "STREAM-09", "STREAM-10", "DATA-08", "RPC-13"
+)
 async def test_a_task_is_streamed_from_its_beginning_to_its_end(cell: Cell) -> None:
     events = [event async for event in cell.stream("states")]
     assert kinds(events)[0] == "task" and "task" not in kinds(events)[1:]

@@ -32,7 +32,7 @@ async def test_a_subscription_begins_with_the_task_and_ends_with_it(cell: Cell) 
     assert rest[-1].status_update.status.state == v1.TASK_STATE_COMPLETED
 
 
-@pytest.mark.requirement("SUB-07", "BL-06", "I-06")
+@pytest.mark.requirement("SUB-07", "SUB-09", "BL-06", "I-06")
 @pytest.mark.parametrize(
     ("scene", "state"), [("ask", v1.TASK_STATE_INPUT_REQUIRED), ("auth", v1.TASK_STATE_AUTH_REQUIRED)]
 )

@@ -79,6 +79,19 @@ async def test_a_tenant_may_be_in_path_body_or_query_if_they_agree(cell: Cell) -
     assert body["error"]["details"][0]["reason"] == "TASK_NOT_CANCELABLE"
 
 
+@pytest.mark.versions("1.0")
+@pytest.mark.wires("rest")
+@pytest.mark.requirement("TENANT-09", "REST-05", "REST-06", "REST-10")
+async def test_words_of_the_protocol_win_over_tenants_and_escapes_are_read_once(cell: Cell) -> None:
+    task = await (await tenant(cell, "acme")).task()
+    for path in (f"/%61cme/tasks/{task.id}", f"/acme/tasks/%{ord(task.id[0]):x}{task.id[1:]}"):
+        status, body, _ = await cell.fetch("GET", path, {"content-type": "text/plain"}, b"not read")
+        assert (status, body["id"]) == (200, task.id)
+    for path in ("/tasks/extendedAgentCard", "/tasks/tasks", f"/%2561cme/tasks/{task.id}"):
+        status, body, _ = await cell.fetch("GET", path)
+        assert (status, body["error"]["details"][0]["reason"]) == (404, "TASK_NOT_FOUND")
+
+
 # -- several agents
 
 

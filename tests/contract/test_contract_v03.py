@@ -1,5 +1,6 @@
 """What clients of v0.3 send and see, as bytes on the wire, against a whole server with either store."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -7,6 +8,7 @@ import grpc.aio
 import pytest
 from a2a_stubs import v03, v03_grpc, v1
 
+from tests.contract.agents import gates
 from tests.contract.cells import Cell, fresh, said
 
 pytestmark = pytest.mark.versions("0.3")
@@ -67,6 +69,18 @@ async def test_an_explicit_history_length_of_zero_is_zero(cell: Cell) -> None:
     for asked, count in (({}, 1), ({"historyLength": 0}, 0), ({"historyLength": 5}, 1)):
         found = (await rpc(cell, "tasks/get", {"id": task.id, **asked}))["result"]
         assert len(found.get("history", [])) == count
+
+
+@RPC
+@pytest.mark.requirement("V03-14", "V03-15", "I-54", "OP-SEND-02")
+async def test_blocking_true_waits_for_the_end(cell: Cell) -> None:
+    name = fresh("gate")
+    request = {"message": message(f"hold {name}"), "configuration": {"blocking": True}}
+    waiting = asyncio.ensure_future(rpc(cell, "message/send", request))
+    await asyncio.wait((waiting,), timeout=0.05)
+    assert not waiting.done()
+    gates[name].set()
+    assert (await waiting)["result"]["status"]["state"] == "completed"
 
 
 @RPC

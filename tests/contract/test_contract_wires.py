@@ -129,7 +129,7 @@ async def test_both_verbs_subscribe_below_the_old_prefix(cell: Cell) -> None:
 
 @NEW
 @REST
-@pytest.mark.requirement("REST-04", "REST-06", "REST-12", "REST-15", "REST-22", "REST-24", "BL-24", "BL-32")
+@pytest.mark.requirement("REST-04", "REST-06", "REST-12", "REST-14", "REST-15", "REST-22", "REST-24", "BL-24", "BL-32")
 async def test_paths_verbs_and_query_values_that_are_wrong(cell: Cell) -> None:
     task = await cell.task("ask")
     told = {"a2a-version": "1.0"}
@@ -149,8 +149,12 @@ async def test_paths_verbs_and_query_values_that_are_wrong(cell: Cell) -> None:
         ("/tasks?statusTimestampAfter=2020-01-01T00:00:00Z", 200),
         ("/tasks?statusTimestampAfter=2020-01-01T00:00:00%2B02:00", 200),
         ("/tasks?statusTimestampAfter=yesterday", 400),
+        ("/tasks?statusTimestampAfter=2020-01-01T00:00:00+02:00", None),
     ):
         found, body, _ = await cell.fetch("GET", path, told)
+        if status is None:  # the plus sign has become a space: read as it was meant, or refused
+            assert found in (200, 400)
+            continue
         assert found == status, (path, body)
         if status != 200:
             assert body["error"]["code"] == status and body["error"]["details"]
