@@ -5,7 +5,7 @@ switch for all defaults (JSON-09); no descriptor is asked once a type is compile
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor
@@ -13,7 +13,16 @@ from google.protobuf.message import Message
 
 from a2a_grpc.errors import InvalidAgentResponseError, Violation
 from a2a_grpc.protojson_fields import MANY, MAP, ONE, REQUIRED, fields
-from a2a_grpc.protojson_values import FILL_MESSAGE, WRITE, WRITE_MESSAGE, UnfitError, enum_writer, join, not_of
+from a2a_grpc.protojson_values import (
+    FILL_MESSAGE,
+    MAX_DEPTH,
+    WRITE,
+    WRITE_MESSAGE,
+    UnfitError,
+    enum_writer,
+    join,
+    not_of,
+)
 
 _Find = Callable[[Any], list[tuple[str, str]]]
 
@@ -86,28 +95,29 @@ def _default(field: Any, shape: int) -> Callable[[], Any] | None:
     return lambda: value
 
 
-def unfit(message: Message, path: str = "") -> list[Violation]:
+def unfit(message: Message, path: str = "", depth: int = MAX_DEPTH) -> list[Violation]:
     """What in a message from a binary wire has no JSON form: numbers that are not finite, free JSON nested too deep,
     timestamps out of range, numbers that their enum does not have (BL-26, JSON-04, JSON-18). Empty for every message
     that `decode` gave.
 
-    path: what the violations' paths start with; default "".
+    path: what the violations' paths start with; default "". depth: levels of objects that free JSON may have, at most
+    and by default `MAX_DEPTH`.
     """
-    find = _finder(message.DESCRIPTOR)
+    find = _finder(message.DESCRIPTOR, depth)
     return [Violation(join(path, where) or "body", what) for where, what in find(message)] if find else []
 
 
 @cache
-def _finder(descriptor: Descriptor) -> _Find | None:
+def _finder(descriptor: Descriptor, depth: int) -> _Find | None:
     """The function that finds unfit values in a message, None for types that cannot hold any."""
     if descriptor.full_name in WRITE_MESSAGE:
-        return _unfit_value
+        return partial(_unfit_value, depth)
     rows: list[tuple[str, str, int, bool, _Find]] = []
     for field, shape, item in fields(descriptor):
         if item.enum_type is not None:
             below: _Find | None = _unknown_finder(item.enum_type)
         else:
-            below = _finder(item.message_type) if item.message_type is not None else None
+            below = _finder(item.message_type, depth) if item.message_type is not None else None
         if below is not None:
             rows.append((field.name, field.json_name, shape, item.message_type is None, below))
 
@@ -138,7 +148,7 @@ def _unknown_finder(enum: Any) -> _Find:
     return find
 
 
-def _unfit_value(value: Any) -> list[tuple[str, str]]:
+def _unfit_value(depth: int, value: Any) -> list[tuple[str, str]]:
     full_name = value.DESCRIPTOR.full_name
     try:
         plain = WRITE_MESSAGE[full_name](value)
@@ -146,4 +156,10 @@ def _unfit_value(value: Any) -> list[tuple[str, str]]:
             FILL_MESSAGE[full_name](type(value)(), plain)
     except UnfitError as error:
         return [(error.path, str(error))]
-    return []
+    return [("", f"is nested deeper than {depth} levels")] if depth < MAX_DEPTH and _deeper(plain, depth) else []
+
+
+def _deeper(plain: Any, levels: int) -> bool:
+    if type(plain) is dict:
+        return levels == 0 or any(_deeper(value, levels - 1) for value in plain.values())
+    return type(plain) is list and any(_deeper(value, levels) for value in plain)

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
 from a2a_stubs import google, v1, v1_grpc
+from google.protobuf.message import Message
 
 from a2a_grpc import content, paging
 from a2a_grpc.agent import Agent
@@ -26,6 +27,7 @@ from a2a_grpc.errors import (
     UnsupportedOperationError,
 )
 from a2a_grpc.methods import missing
+from a2a_grpc.protojson import MAX_DEPTH, unfit
 from a2a_grpc.tasks.engine import Engine, Started
 from a2a_grpc.tasks.state import TERMINAL
 from a2a_grpc.tasks.store import PushConfig, Scope, TaskQuery
@@ -226,8 +228,8 @@ class A2AService(v1_grpc.A2AServiceServicer):
 
     # -- what they share
 
-    def _enter(self, request: object, call: Call, *, push: bool = False, optional: Iterable[str] = ()) -> None:
-        """The checks that need no task: extensions, push capability, required fields."""
+    def _enter(self, request: Message, call: Call, *, push: bool = False, optional: Iterable[str] = ()) -> None:
+        """The checks that need no task: extensions, push capability, required fields, depth."""
         requested = frozenset(call.extensions)
         if absent := self._required - requested:
             metadata = {"extensions": ", ".join(sorted(absent))}
@@ -236,6 +238,10 @@ class A2AService(v1_grpc.A2AServiceServicer):
         if push and not self._options.push_notifications:
             raise PushNotificationNotSupportedError
         if violations := [found for found in missing(request) if found.field not in optional]:
+            raise InvalidParamsError(violations=violations)
+        # The bindings hold the usual limit already.
+        depth = self._options.max_depth
+        if depth < MAX_DEPTH and (violations := unfit(request, depth=depth)):
             raise InvalidParamsError(violations=violations)
 
     def _need_streaming(self) -> None:
