@@ -6,6 +6,7 @@ one file that `read` is given; nothing here knows what an option is used for.
 """
 
 import os
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -14,6 +15,8 @@ from typing import Any, Final, get_args, get_origin
 
 ENVIRONMENT_PREFIX: Final = "A2A_GRPC_"
 MIB: Final = 1024 * 1024
+LARGEST_PORT: Final = 65_535
+_ADDRESS: Final = re.compile(r".*:([0-9]{1,5})")
 
 
 class OptionError(ValueError):
@@ -159,6 +162,12 @@ class Options:
             raise OptionError("tls_cert and tls_key go together; one of them is empty")
         if not self.versions:
             raise OptionError("versions must hold at least one of 1.0, 0.3")
+        for name, address in (("grpc", self.grpc), ("http", self.http)):
+            found = _ADDRESS.fullmatch(address)
+            if address and (found is None or int(found[1]) > LARGEST_PORT):
+                raise OptionError(
+                    f"{name} must be host:port with a port up to {LARGEST_PORT}, or empty, not {address!r}"
+                )
 
 
 def _check(name: str, value: Any, kind: Any, rule: Mapping[str, Any]) -> None:
@@ -171,7 +180,7 @@ def _check(name: str, value: Any, kind: Any, rule: Mapping[str, Any]) -> None:
         if rule["choices"] and entry not in rule["choices"]:
             raise OptionError(f"{name} must be one of {', '.join(rule['choices'])}, not {entry!r}")
         low, high = rule["low"], rule["high"]
-        if (low is not None and entry < low) or (high is not None and entry > high):
+        if (low is not None and not entry >= low) or (high is not None and not entry <= high):  # NaN is neither
             raise OptionError(f"{name} must be between {low:g} and {high:g}, not {entry!r}")
 
 
