@@ -297,7 +297,7 @@ class CardPage:
             return bool(known & {etag, "*"})
         try:
             return parsedate_to_datetime(headers["if-modified-since"]).timestamp() >= self._since
-        except (KeyError, ValueError):
+        except (KeyError, ValueError, OverflowError):
             return False
 
 

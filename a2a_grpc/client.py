@@ -224,10 +224,11 @@ class Client:
         """
         async with asyncio.timeout(self._timeout):
             while True:
+                carrier = self._ready()
                 try:
-                    return await self._ready().unary(operation, *self._prepare(operation, request))
+                    return await carrier.unary(operation, *self._prepare(operation, request))
                 except ConnectionError as fault:
-                    await self._give_up(fault)
+                    await self._give_up(carrier, fault)
 
     def events(self, operation: str, request: Message, *, last_event_id: str = "") -> Events:
         """Call an operation with many answers; last_event_id: start after that event, where the agent can."""
@@ -238,16 +239,18 @@ class Client:
         self, operation: str, request: Message, last_event_id: str
     ) -> AsyncGenerator[tuple[str, v1.StreamResponse], None]:
         while True:
-            prepared = self._prepare(operation, request, last_event_id)
+            carrier, prepared = self._ready(), self._prepare(operation, request, last_event_id)
             try:
-                async with aclosing(self._ready().stream(operation, *prepared)) as source:
+                async with aclosing(carrier.stream(operation, *prepared)) as source:
                     async for found in source:
                         yield found
                 return
             except ConnectionError as fault:
-                await self._give_up(fault)
+                await self._give_up(carrier, fault)
 
-    async def _give_up(self, fault: ConnectionError) -> None:
+    async def _give_up(self, carrier: Wire, fault: ConnectionError) -> None:
+        if carrier is not self._wire:
+            return  # another call has moved on already
         if not self._choices:
             raise UnavailableError(str(fault)) from fault
         await self._next_interface()

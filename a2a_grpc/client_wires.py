@@ -97,8 +97,8 @@ class HttpWire:
             body = BytesIO(asked.body) if len(asked.body) > PIECE else asked.body
             async with self._session.request(asked.verb, url, headers={**headers, **asked.headers}, data=body) as reply:
                 yield reply
-        except aiohttp.ClientConnectorError as fault:
-            raise ConnectionError(f"cannot connect to {self._url}: {fault.strerror}") from fault
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as fault:
+            raise ConnectionError(f"cannot connect to {self._url}: {fault.strerror or fault}") from fault
         except aiohttp.ClientError as fault:
             raise UnavailableError(f"the connection to {self._url} broke: {fault}") from fault
 

@@ -51,6 +51,8 @@ def _streaming(method: Any, interceptors: tuple[Interceptor, ...]) -> Any:
             stack.push_async_callback(events.aclose)
             async for event in events:
                 yield event
+            return
+        raise AssertionError("an interceptor swallowed the error of its call")
 
     return called
 

@@ -284,6 +284,7 @@ def test_a_card_is_sent_again_only_when_it_changed() -> None:
         {"if-none-match": '"other"', "if-modified-since": since},
         {"if-modified-since": formatdate(0, usegmt=True)},
         {"if-modified-since": "yesterday"},
+        {"if-modified-since": "Mon, 01 Jan 99999999999999999999 00:00:00 GMT"},
         V1_ONLY | {"if-none-match": etag},
     ):
         assert page.reply(Fetch(headers), BOUND).status == 200

@@ -293,6 +293,9 @@ async def test_an_interface_that_cannot_be_reached_is_given_up_for_the_next() ->
                     await client.get("t")
                 with pytest.raises(errors.UnavailableError, match="cannot connect"):
                     await anext(client.subscribe("t"))
+            async with Client(url, timeout=PATIENCE) as client:
+                found = await asyncio.gather(*(client.get("t") for _ in range(5)))
+                assert {task.id for task in found} == {"t"}
 
 
 @pytest.mark.requirement("I-01")

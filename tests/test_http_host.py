@@ -331,6 +331,14 @@ async def test_an_early_error_of_a_stream_is_a_plain_reply():
             assert (await reply.json())["error"]["details"][0]["reason"] == "VERSION_NOT_SUPPORTED"
 
 
+@pytest.mark.requirement("SSE-01")
+async def test_a_stream_that_ends_without_an_event_is_an_empty_one():
+    async with serving() as site:
+        site.service.events = []
+        async with site.stream() as reply:
+            assert (reply.status, reply.content_type, await reply.read()) == (200, "text/event-stream", b"")
+
+
 @pytest.mark.requirement("SSE-06", "BL-35")
 @pytest.mark.parametrize("host", [serving, mounted])
 async def test_a_hundred_dropped_streams_leave_nothing_behind(host, caplog):

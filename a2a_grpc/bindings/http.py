@@ -230,9 +230,8 @@ class HttpHost:
         try:
             with self._streams.open(path, self._options.stall_timeout, gone) as stream:
                 try:
+                    await response.prepare(request)
                     async for chunk in answer.chunks:
-                        if not response.prepared:
-                            await response.prepare(request)
                         await stream.write(response.write(chunk))
                     await stream.write(response.write_eof())
                 except ConnectionError:

@@ -1,0 +1,31 @@
+"""Options: what is refused when they are made."""
+
+from typing import Any
+
+import pytest
+
+from a2a_grpc.config import OptionError, Options, from_text
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("http", "localhost"),
+        ("http", "127.0.0.1:http"),
+        ("http", "127.0.0.1:65536"),
+        ("grpc", "[::]:-1"),
+        ("grpc", "8080"),
+        ("grace", "nan"),
+        ("lease", "inf"),
+        ("max_parts", "0"),
+    ],
+)
+def test_a_value_that_no_server_could_work_with_is_refused_by_its_name(name: str, text: str) -> None:
+    given: dict[str, Any] = {name: from_text(name, text)}
+    with pytest.raises(OptionError, match=f"^{name} must be "):
+        Options(**given)
+
+
+@pytest.mark.parametrize("address", ["", "127.0.0.1:0", "localhost:65535", "[::1]:8080"])
+def test_addresses_are_a_host_and_a_port_or_nothing(address: str) -> None:
+    assert Options(http=address, grpc=address).http == address
