@@ -1,7 +1,9 @@
 """What agents do that no one expects: odd errors, wrappers, late words, many readers of one inbox."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -9,7 +11,7 @@ from a2a_stubs import v1
 from turns import ALICE, COMPLETED, FAILED, REJECTED, agent, begin, engine, message, read, said, send, texts, until
 
 from a2a_grpc.agent import Failed, Rejected, TaskHandle, TurnEnded
-from a2a_grpc.errors import InvalidAgentResponseError, UnsupportedOperationError
+from a2a_grpc.errors import InvalidAgentResponseError, ResourceExhaustedError, UnsupportedOperationError
 from a2a_grpc.tasks.memory import MemoryStore
 from a2a_grpc.testing import connect
 
@@ -108,6 +110,34 @@ async def test_an_agent_that_hears_neither_cancel_nor_refusal_holds_up_nobody() 
         await until(lambda: late > 3)
         assert (await made.view(ALICE, started.task_id)).task == task
         go.set()
+
+
+@pytest.mark.requirement("OP-CANCEL-06", "BL-44")
+@pytest.mark.parametrize("threads", [True, False])
+async def test_functions_that_go_on_after_their_cancel_keep_their_room(threads: bool) -> None:
+    go, ended = threading.Event(), 0
+
+    def plain(task: Any) -> None:
+        nonlocal ended
+        go.wait()
+        ended += 1
+
+    async def coroutine(task: TaskHandle) -> None:
+        nonlocal ended
+        while not go.is_set():
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.001)
+        ended += 1
+
+    async with engine(MemoryStore(), plain if threads else coroutine, max_turns=3, cancel_grace=0.01) as made:
+        for _ in range(3):
+            started = await begin(made)
+            await made.cancel(ALICE, started.task_id, v1.CancelTaskRequest())
+        with pytest.raises(ResourceExhaustedError):
+            await begin(made)
+        go.set()
+        await until(lambda: ended == 3 and not made._runtime.strays)
+        assert (await send(made)).task.status.state == COMPLETED
 
 
 @pytest.mark.requirement("BL-26", "DATA-14", "JSON-18")

@@ -269,6 +269,22 @@ async def test_a_full_disk_reaches_whoever_needs_room_and_the_store_goes_on(stor
     assert await store.commit(huge) == 1
 
 
+@pytest.mark.requirement("BL-03", "BL-08")
+async def test_nothing_is_acknowledged_while_the_file_is_not_in_its_place(
+    store: SQLiteStore, path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir("/")
+    await store.commit(whole("t0"))
+    os.rename(path, tmp_path / "elsewhere.db")
+    for made in (lambda: None, path.touch):
+        made()
+        with pytest.raises(OSError):
+            await store.commit(whole("t1"))
+    os.rename(tmp_path / "elsewhere.db", path)
+    assert await store.commit(whole("t2")) == 1
+    assert await store.task(ANN, "t1") is None and await store.task(ANN, "t0") is not None
+
+
 async def test_a_caller_that_stops_waiting_leaves_a_whole_task_or_none(store: SQLiteStore) -> None:
     waiting = [asyncio.ensure_future(store.commit(whole(f"t{index}"))) for index in range(100)]
     await asyncio.sleep(0)

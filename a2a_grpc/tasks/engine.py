@@ -332,7 +332,8 @@ class Engine:
     def _check_room(self) -> None:
         if self.draining:
             raise UnavailableError("The server is stopping")
-        if self.running >= self.options.max_turns:
+        # A function that does not hear of its cancel keeps its room: else sends and cancels could make ever more.
+        if self.running + len(self._runtime.strays) >= self.options.max_turns:
             raise ResourceExhaustedError("Too many tasks are being worked on", retry_after=RETRY_AFTER)
 
     def _lease(self, now: int, attempt: int = 1) -> LeaseTaken:

@@ -20,8 +20,11 @@ from a2a_grpc.tasks.context import Context, Memory
 from a2a_grpc.tasks.handle import Inbox, Output, TaskHandle
 
 
-async def invoke(handler: Handler, handle: TaskHandle) -> Any:
-    """Run the function to its end and answer with what it returned; what it yields goes into one artifact."""
+async def invoke(handler: Handler, handle: TaskHandle, strays: set[object]) -> Any:
+    """Run the function to its end and answer with what it returned; what it yields goes into one artifact.
+
+    strays: holds the function's thread while it goes on although the wait for it was canceled.
+    """
     function, loop = handler.function, asyncio.get_running_loop()
     if handler.kind is Kind.COROUTINE:
         return await function(handle)
@@ -30,7 +33,7 @@ async def invoke(handler: Handler, handle: TaskHandle) -> Any:
         return await _write_all(out, function(handle))
     blocking = Blocking(handle, loop)
     if handler.kind is Kind.PLAIN:
-        result = await in_thread(lambda: function(blocking))
+        result = await in_thread(lambda: function(blocking), strays)
         if inspect.isasyncgen(result):
             return await _write_all(out, result)
         return await result if inspect.isawaitable(result) else result
@@ -45,7 +48,7 @@ async def invoke(handler: Handler, handle: TaskHandle) -> Any:
         finally:
             values.close()
 
-    await in_thread(drain)
+    await in_thread(drain, strays)
     return await out.close()
 
 
@@ -57,13 +60,16 @@ async def _write_all(out: Output, values: AsyncGenerator[Any, Any]) -> None:
     await out.close()
 
 
-async def in_thread(function: Callable[[], Any]) -> Any:
+async def in_thread(function: Callable[[], Any], strays: set[object] | None = None) -> Any:
     """What the function returns or raises, run in a thread of its own with a copy of the context variables. Canceling
-    the wait leaves the thread alone. What would end a loop or a process is raised as a RuntimeError."""
+    the wait leaves the thread alone, among the strays (if given) until it ends. What would end a loop or a process is
+    raised as a RuntimeError."""
+    left = set() if strays is None else strays
     loop, context = asyncio.get_running_loop(), contextvars.copy_context()
     done: asyncio.Future[Any] = loop.create_future()
 
     def settle(result: Any, fault: BaseException | None) -> None:
+        left.discard(thread)
         if done.done():
             return
         if fault is None:
@@ -84,8 +90,13 @@ async def in_thread(function: Callable[[], Any]) -> Any:
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(settle, result, fault)
 
-    threading.Thread(target=body, daemon=True, name="a2a-function").start()
-    return await done
+    thread = threading.Thread(target=body, daemon=True, name="a2a-function")
+    thread.start()
+    try:
+        return await done
+    finally:
+        if done.cancelled():
+            left.add(thread)
 
 
 class Blocking:

@@ -49,7 +49,8 @@ STATE_BYTES: Final = 64 * 1024
 @dataclass(slots=True)
 class Runtime:
     """What all turns of a process share. store, bus, options, feeds: those of the engine; holder: this process's name
-    in leases; turns: those not yet over, by task; work: every asyncio task of the process's own."""
+    in leases; turns: those not yet over, by task; work: every asyncio task of the process's own; strays: functions
+    that go on although their turn was broken off."""
 
     store: Store
     bus: Bus
@@ -58,6 +59,7 @@ class Runtime:
     holder: str
     turns: dict[str, "Turn"] = field(default_factory=dict)
     work: set[asyncio.Task[Any]] = field(default_factory=set)
+    strays: set[object] = field(default_factory=set)
 
     def spawn(self, work: Any, name: str) -> asyncio.Task[Any]:
         """Start a coroutine that belongs to the process."""
@@ -145,6 +147,7 @@ class Turn:
         if not self.ending and not self.stopped:
             if not self._driver.done():
                 log.warning("task %s: the function of %r goes on after its cancel", self.task_id, self.agent.name)
+                self._runtime.strays.add(self._driver)
             self._finish(v1.TASK_STATE_CANCELED, None, None)
         await asyncio.shield(self.over)
 
@@ -265,7 +268,7 @@ class Turn:
                 await self._until(self.sequence)
             asyncio.get_running_loop().call_soon(self._announce)
             handle = TaskHandle(self)
-            result = await invoke(handler, handle)
+            result = await invoke(handler, handle, self._runtime.strays)
             if result is not None:
                 await handle.add_artifact(result)
             if self._running:
@@ -274,6 +277,7 @@ class Turn:
         except BaseException as fault:
             self._conclude(fault)
         finally:
+            self._runtime.strays.discard(self._driver)
             if self._running:
                 self.stop(InternalError())
 

@@ -3,7 +3,8 @@
 Laws: one thread writes, two read, each with a connection of its own; the event loop never touches the disk. What is
 queued while a transaction runs shares the next one and its one flush (group commit). Work refused by a StoreError has
 written nothing, so it leaves the others of its transaction alone; after any other fault the transaction is undone and
-each piece of work runs again on its own, so a fault reaches only who caused it. Nothing here knows what a task is.
+each piece of work runs again on its own, so a fault reaches only who caused it. Nothing is acknowledged once the file
+is no longer in its place: nobody would find it again. Nothing here knows what a task is.
 """
 
 import asyncio
@@ -48,7 +49,7 @@ class SQLiteFile:
         """Take the file; raises StoreBusy, StoreError (see SQLiteStore.open)."""
         self._loop = asyncio.get_running_loop()
         lock, connections = await asyncio.to_thread(_open, self._path)
-        self._lock = lock
+        self._lock, self._place = lock, _place(self._path)
         roles = ((self._writes, self._transact), *((self._reads, _answer),) * _READERS)
         self._threads = [
             Thread(target=self._run, args=(connection, *role), name="a2a-store", daemon=True)
@@ -110,8 +111,10 @@ class SQLiteFile:
 
     def _transact(self, connection: sqlite3.Connection, jobs: list[_Job]) -> list[_Outcome]:
         try:
+            if _place(self._place[0]) != self._place:
+                raise OSError(f"{self._path} was moved or replaced; stop the server before you do that")
             connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.Error as error:
+        except (OSError, sqlite3.Error) as error:
             return [(future, None, error) for _, future in jobs]
         try:
             outcomes = [_attempt(connection, job) for job in jobs]
@@ -153,6 +156,12 @@ def _open(path: str) -> tuple[int, list[sqlite3.Connection]]:
         if isinstance(error, (OSError, sqlite3.Error)):
             raise StoreError(f"cannot keep tasks in {path}: {error}") from error
         raise
+
+
+def _place(path: str) -> tuple[str, int, int]:
+    """Where a path leads, and which file is there; raises OSError if there is none."""
+    found = os.stat(path)
+    return os.path.abspath(path), found.st_dev, found.st_ino
 
 
 def _lock(path: str) -> int:
