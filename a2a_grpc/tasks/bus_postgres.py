@@ -50,7 +50,12 @@ class PostgresCarrier:
 
     async def send(self, message: bytes) -> None:
         """Tell everybody who listens."""
-        await rows(self._connection, pg.NOTIFY, {"channel": self._channel, "message": message.decode()})
+        connection = self._connection
+        try:
+            await rows(connection, pg.NOTIFY, {"channel": self._channel, "message": message.decode()})
+        except BROKEN:
+            connection.terminate()  # which tells `_lost`, unless it was told already
+            raise
 
     async def _connect(self) -> None:
         connection = await asyncpg.connect(
@@ -72,7 +77,7 @@ class PostgresCarrier:
         self._receive(message.encode())
 
     def _lost(self, _: Any) -> None:
-        if not self._closed:
+        if not self._closed and (self._again is None or self._again.done()):
             self._again = asyncio.create_task(self._reconnect(), name="bus: connect again")
 
     async def _reconnect(self) -> None:

@@ -1,0 +1,69 @@
+"""`a2a-grpc db`: what an operator is told about the tables of a store, and with which exit code."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from a2a_grpc.cli import main
+from a2a_grpc.tasks.schema import MIGRATIONS
+from tests.stores import postgres_url
+
+NEWEST = len(MIGRATIONS)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[str]:
+    """The address of a store without tables."""
+    if request.param == "sqlite":
+        with closing(sqlite3.connect(tmp_path / "odd #1?.db")) as connection:
+            connection.execute("PRAGMA user_version = 1")
+        yield f"sqlite:{tmp_path / 'odd #1?.db'}"
+    else:
+        async with postgres_url() as url:
+            yield url
+
+
+async def db(*words: str) -> int:
+    return await asyncio.to_thread(main, ["db", *words])
+
+
+async def test_check_changes_nothing_and_upgrade_does(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        assert await db("check", "--store", store) == 1
+        told = f"schema 0, this release needs {NEWEST}: run a2a-grpc db upgrade\n"
+        assert capsys.readouterr().out == told
+    for action in ("upgrade", "check", "upgrade"):
+        assert await db(action, "--store", store) == 0
+        assert capsys.readouterr().out == f"schema {NEWEST}, this release needs {NEWEST}: up to date\n"
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("memory:", "this store has no tables to look after"),
+        ("sqlite:/nowhere/a.db", "cannot look into /nowhere/a.db"),
+        ("postgresql://me:secret@127.0.0.1:1/a2a", "cannot keep tasks in postgresql://127.0.0.1/a2a"),
+        ("floppy:a", "store must start with one of memory:, sqlite:, postgresql:, not floppy:"),
+    ],
+)
+async def test_a_store_that_cannot_be_looked_at_is_told_in_one_line(
+    url: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert await db("check", "--store", url) == 2
+    said = capsys.readouterr().err
+    assert told in said and said.count("\n") == 1 and "secret" not in said
+
+
+async def test_a_missing_driver_is_told_with_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def absent(name: str) -> None:
+        raise ModuleNotFoundError("No module", name="asyncpg")
+
+    monkeypatch.setattr("a2a_grpc.server.importlib.import_module", absent)
+    assert await db("check", "--store", "postgresql://h/d") == 2
+    assert capsys.readouterr().err == "a2a-grpc: there is no asyncpg: install a2a-grpc[postgres]\n"

@@ -1,0 +1,201 @@
+"""Two servers on one PostgreSQL: whichever is asked, the task is the same, and one of them may vanish.
+
+Laws: servers are whole, but for their ports; which bus is between them, or none that works, is a parameter.
+"""
+
+import asyncio
+import os
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Any, NamedTuple
+
+import pytest
+from a2a_stubs import v1
+
+from a2a_grpc.agent import Agent, TaskHandle
+from a2a_grpc.config import Options
+from a2a_grpc.errors import TaskNotCancelableError, UnsupportedOperationError
+from a2a_grpc.server import Server, open_bus
+from a2a_grpc.tasks.bus_remote import RemoteBus
+from a2a_grpc.tasks.engine import Engine
+from a2a_grpc.tasks.store import TaskQuery
+from tests.stores import postgres_url
+from tests.turns import ALICE, CANCELED, COMPLETED, FAILED, INPUT, begin, read, send, states, texts, until
+
+LEASE = 1.0
+
+
+class Stage:
+    """What the agents of a test share: gates that a test opens, and what was done."""
+
+    def __init__(self) -> None:
+        self.gate = asyncio.Event()
+        self.done: list[str] = []
+        self.stopped = 0
+
+    async def play(self, task: TaskHandle) -> Any:
+        """By the message's first word: ask, run until canceled, or stream so many chunks."""
+        word, _, rest = task.text.partition(" ")
+        self.done.append(task.text)
+        if task.answer is not None:
+            return f"got {task.answer}"
+        if word == "ask":
+            return await task.ask("which?")
+        if word == "wait":
+            try:
+                await task.working("at it")
+                await self.gate.wait()
+            except asyncio.CancelledError:
+                self.stopped += 1
+                raise
+            return "after the wait"
+        async with task.artifact(name="chunks") as out:
+            for number in range(int(rest)):
+                await out.write(f"{number} ")
+                await asyncio.sleep(0)
+        return None
+
+
+class Pair(NamedTuple):
+    one: Server
+    two: Server
+    stage: Stage
+
+
+def deaf() -> RemoteBus:
+    """A bus that loses everything."""
+
+    class Nothing:
+        async def open(self, receive: Any) -> None:
+            pass
+
+        async def close(self) -> None:
+            pass
+
+        async def send(self, message: bytes) -> None:
+            raise ConnectionError("cut")
+
+    return RemoteBus(Nothing())
+
+
+def _bus(kind: str, url: str) -> Any:
+    if kind == "deaf":
+        return deaf()
+    if kind == "nats" and not os.environ.get("A2A_NATS_URL"):
+        pytest.skip("needs NATS (make services)")
+    return open_bus(Options(store=url, bus=os.environ["A2A_NATS_URL"] if kind == "nats" else ""))
+
+
+@pytest.fixture(params=["postgresql", "nats", "deaf"])
+async def pair(request: pytest.FixtureRequest) -> AsyncIterator[Pair]:
+    """Two servers with one agent on one store."""
+    stage = Stage()
+    async with AsyncExitStack() as stack:
+        url = await stack.enter_async_context(postgres_url())
+        servers = []
+        for _ in range(2):
+            agent = Agent(name="Tester", description="d", version="1", skills=[])
+            agent.handle(stage.play)
+            options = Options(
+                store=url,
+                grpc="",
+                http="",
+                lease=LEASE,
+                cancel_grace=0.2,
+                grace=0.0,
+                store_connections=4,
+                store_retry=1.0,
+            )
+            server = Server(agent, options, bus=_bus(request.param, url))
+            await server.start()
+            stack.push_async_callback(server.stop)
+            servers.append(server)
+        yield Pair(*servers, stage)
+
+
+async def vanish(server: Server) -> None:
+    """The server can no longer reach its store: whatever it does from now on cannot be stored."""
+    await server.store._link.close()  # type: ignore[attr-defined]
+
+
+async def running(engine: Engine, text: str = "wait") -> str:
+    started = await begin(engine, text, message_id=uuid.uuid4().hex)
+    return str(await started.outcome())
+
+
+@pytest.mark.requirement("BL-48", "SUB-03", "LIST-01")
+async def test_a_task_is_read_followed_and_listed_wherever_it_runs(pair: Pair) -> None:
+    task_id = await running(pair.one.engine, "stream 300")
+    readers = [read(server.engine, task_id) for server in (pair.one, pair.two, pair.two)]
+    found = await asyncio.gather(*readers)
+    assert [event.sequence for event in found[0]] == list(range(1, len(found[0]) + 1))
+    for events in found[1:]:
+        assert events == found[0]
+    assert await read(pair.two.engine, task_id, found[0][5].sequence) == found[0][6:]
+    view = await pair.two.engine.view(ALICE, task_id)
+    assert texts(view.task) == ["".join(f"{number} " for number in range(300))]
+    page = await pair.two.engine.list(ALICE, TaskQuery(), artifacts=True)
+    assert page.total == 1 and page.tasks == [view.task]
+
+
+@pytest.mark.requirement("BL-48", "OP-CANCEL-02")
+async def test_a_cancel_elsewhere_stops_the_function_before_it_answers(pair: Pair) -> None:
+    for _ in range(5):
+        task_id = await running(pair.one.engine)
+        await until(lambda: pair.one.engine.running)
+        before = pair.stage.stopped
+        task = await pair.two.engine.cancel(ALICE, task_id, v1.CancelTaskRequest())
+        assert task.status.state == CANCELED
+        assert pair.stage.stopped == before + 1 and not pair.one.engine.running
+        with pytest.raises(TaskNotCancelableError):
+            await pair.one.engine.cancel(ALICE, task_id, v1.CancelTaskRequest())
+
+
+@pytest.mark.requirement("BL-10", "BL-48")
+async def test_of_two_answers_at_two_replicas_one_is_run(pair: Pair) -> None:
+    for number in range(20):
+        view = await send(pair.one.engine, "ask", message_id=f"q{number}")
+        assert view.task.status.state == INPUT
+        pair.stage.done.clear()
+        answers = [
+            send(server.engine, f"answer {index}", view.task.id, message_id=f"a{number}-{index}")
+            for index, server in enumerate((pair.one, pair.two))
+        ]
+        results = await asyncio.gather(*answers, return_exceptions=True)
+        refused = [result for result in results if isinstance(result, BaseException)]
+        assert [type(result) for result in refused] == [UnsupportedOperationError], results
+        assert len(pair.stage.done) == 1
+        seen = await asyncio.gather(*(server.engine.view(ALICE, view.task.id) for server in (pair.one, pair.two)))
+        assert seen[0].task == seen[1].task and seen[0].task.status.state == COMPLETED
+        assert texts(seen[0].task) == [f"got {pair.stage.done[0]}"]
+
+
+@pytest.mark.requirement("BL-08", "BL-48")
+async def test_the_turn_of_a_replica_that_is_gone_is_settled_by_another_in_time(pair: Pair) -> None:
+    task_id = await running(pair.one.engine)
+    asked = await send(pair.one.engine, "ask", message_id="q")
+    reader = asyncio.ensure_future(read(pair.two.engine, task_id))
+    loop = asyncio.get_running_loop()
+    await vanish(pair.one)
+    gone = loop.time()
+    events = await reader
+    assert loop.time() - gone < LEASE + 1.0 + 2.0  # the last is for a busy machine
+    assert states(events)[-1] == FAILED
+    pair.stage.gate.set()
+    view = await pair.two.engine.view(ALICE, task_id)
+    assert view.task.status.state == FAILED and not texts(view.task)
+    assert await read(pair.two.engine, task_id) == events
+    answered = await send(pair.two.engine, "blue", asked.task.id, message_id="a")
+    assert texts(answered.task) == ["got blue"]
+
+
+@pytest.mark.requirement("BL-34", "BL-48")
+async def test_a_server_that_stops_leaves_its_readers_a_place_to_go_on_from(pair: Pair) -> None:
+    view = await send(pair.one.engine, "ask", message_id="q")
+    await pair.one.stop()
+    answered = await send(pair.two.engine, "red", view.task.id, message_id="a")
+    assert texts(answered.task) == ["got red"]
+    assert [event.sequence for event in await read(pair.two.engine, view.task.id, view.sequence)][
+        -1
+    ] == answered.sequence
