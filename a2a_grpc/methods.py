@@ -47,8 +47,7 @@ class Method:
     """One method of a service.
 
     name: in its own version; version: "1.0" or "0.3"; path: the full gRPC path; request, response: message classes;
-    streaming: whether it has many answers; routes: its HTTP rules, plain ones first; operation: the v1.0 name of what
-    it does, "" in v0.3, whose names are a table of `v03_names`.
+    streaming: whether it has many answers; routes: its HTTP rules, plain ones first.
     """
 
     name: str
@@ -58,7 +57,6 @@ class Method:
     response: type[Message]
     streaming: bool
     routes: tuple[Route, ...]
-    operation: str
 
 
 ALSO: Final[Mapping[tuple[str, str], tuple[str, str | None]]] = {
@@ -108,7 +106,6 @@ def _methods(version: str, service: Any) -> Mapping[str, Method]:
             response=row.output,
             streaming=row.server_streaming,
             routes=_routes(service.HTTP_RULES[row.name]),
-            operation=row.name if version == V1 else "",
         )
         for row in service.METHODS
     }

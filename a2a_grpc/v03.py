@@ -17,7 +17,7 @@ from google.protobuf.message import Message
 
 from a2a_grpc.call import PUSH_EXTRAS
 from a2a_grpc.protojson import decode, decode_query, encode
-from a2a_grpc.v03_errors import BY_NAME, as_v03, down_error, grpc_text, rest_error
+from a2a_grpc.v03_errors import as_v03, down_error, grpc_text, rest_error
 from a2a_grpc.v03_json import Json, object_of, wrong
 from a2a_grpc.v03_names import BY_METHOD
 from a2a_grpc.v03_params import PUSH_ALWAYS, down_params, down_request, extras_of, up_params
@@ -29,13 +29,11 @@ from a2a_grpc.v03_results import (
     StreamDown,
     down_message,
     down_result,
-    is_final,
     up_event,
     up_result,
 )
 
 __all__ = [
-    "BY_NAME",
     "J03",
     "P03",
     "Schemes",
@@ -49,7 +47,6 @@ __all__ = [
     "down_rest",
     "down_result",
     "grpc_text",
-    "is_final",
     "rest_error",
     "up_event",
     "up_message",

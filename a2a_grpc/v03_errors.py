@@ -3,7 +3,6 @@
 Laws: the facts of an error are the columns of errors.py; here is only how v0.3 prints them. No I/O, no messages.
 """
 
-from collections.abc import Mapping
 from copy import copy
 from typing import Any, Final
 
@@ -14,11 +13,6 @@ from a2a_grpc.errors import A2AError, Violation
 from a2a_grpc.v03_paths import renamed
 
 _CARD_OPERATIONS: Final = frozenset(row.name for row in v1_grpc.METHODS if row.input is v1.GetExtendedAgentCardRequest)
-
-BY_NAME: Final[Mapping[str, type[A2AError]]] = {
-    error.v03_name or error.__name__: error for error in reversed([*errors.BY_REASON.values()])
-}
-"""The error class of a v0.3 error name, for clients (V03-18)."""
 
 
 def as_v03(error: A2AError, operation: str = "", dialect: str = "") -> A2AError:
@@ -58,7 +52,6 @@ def rest_error(error: A2AError, operation: str = "", profile: str = "1.0.1", dia
     return {**down_error(error), "type": error.name, "error": status}
 
 
-def grpc_text(error: A2AError, operation: str = "") -> str:
-    """The gRPC status text that v0.3 clients tell errors by: `TypeName: message`."""
-    error = as_v03(error, operation)
+def grpc_text(error: A2AError) -> str:
+    """The gRPC status text that v0.3 clients tell errors by: `TypeName: message`. error: as `as_v03` gave it."""
     return f"{error.name}: {_text(error)}"

@@ -1,7 +1,7 @@
 """v1.0 answers and stream events in the shapes of v0.3, and back.
 
-Laws: an answer is understood by its type. `StreamDown` alone knows what `final` means; upwards it is dropped, and
-whoever reads an old server's stream asks `is_final`.
+Laws: an answer is understood by its type. `StreamDown` alone knows what `final` means; upwards it is dropped, for a
+stream ends when its server closes it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -210,14 +210,6 @@ def up_event(value: Any, context_id: str = "") -> v1.StreamResponse:
     if made.HasField("status_update") or made.HasField("artifact_update"):
         payload.context_id = payload.context_id or context_id
     return made
-
-
-def is_final(value: Any) -> bool:
-    """Whether a v0.3 event, in any form that `up_event` reads, says that it ends its stream (V03-06)."""
-    if isinstance(value, v03.StreamResponse):
-        return value.status_update.final
-    inner = value.get("statusUpdate", value) if isinstance(value, dict) else {}
-    return isinstance(inner, dict) and inner.get("final") is True
 
 
 def _event_up(value: Json) -> Json:

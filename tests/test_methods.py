@@ -28,7 +28,6 @@ def test_every_method_of_a_service_is_a_row(version: str, service: object) -> No
         method = METHODS[version][row.name]
         assert (method.path, method.request, method.response, method.streaming) == tuple(row)[1:]
         assert method.version == version and method.routes
-        assert method.operation == (row.name if version == V1 else "")
 
 
 @pytest.mark.requirement("REST-01", "REST-02")

@@ -44,7 +44,6 @@ def test_any_value_is_understood_or_refused(operation: str, value: Any) -> None:
         lambda: old.up_rest(operation, {"name": "tasks/t", "parent": "tasks/t"}, [("historyLength", "x")], value),
         lambda: old.up_result(operation, value),
         lambda: old.up_event(value),
-        lambda: old.is_final(value),
         lambda: card_up(value),
     ):
         with contextlib.suppress(A2AError):

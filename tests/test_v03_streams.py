@@ -97,7 +97,6 @@ def test_the_proto_says_final_too() -> None:
     (value,) = rest.event(decode(v1.StreamResponse, status("CANCELED")))
     assert value["statusUpdate"]["final"] is True
     assert value["statusUpdate"]["status"] == {"state": "TASK_STATE_CANCELLED"}
-    assert old.is_final(shown) and old.is_final(value)
 
 
 @pytest.mark.requirement("I-42", "V03-21")
@@ -122,8 +121,6 @@ def test_rest_wraps_each_event_in_the_name_of_its_kind(event: Any, member: str) 
 def test_an_event_without_context_is_given_the_one_of_its_task() -> None:
     event = {"kind": "status-update", "taskId": "t", "status": {"state": "working"}}
     assert old.up_event(event, "c").status_update.context_id == "c"
-    assert not old.is_final(event)
-    assert old.is_final({**event, "final": True})
     named = {**event, "contextId": "own"}
     assert old.up_event(named, "c").status_update.context_id == "own"
 
