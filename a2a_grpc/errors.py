@@ -100,7 +100,8 @@ class A2AError(Exception):
                 }
             )
         if self.retry_after is not None:
-            found.append({"@type": TYPE_PREFIX + "google.rpc.RetryInfo", "retryDelay": f"{self.retry_after:g}s"})
+            delay = f"{self.retry_after:.3f}".rstrip("0").rstrip(".")  # a duration knows no exponent
+            found.append({"@type": TYPE_PREFIX + "google.rpc.RetryInfo", "retryDelay": f"{delay}s"})
         return found
 
 
