@@ -1,0 +1,17 @@
+"""Errors as data: what the wires print of them."""
+
+import pytest
+from a2a_stubs import google
+
+from a2a_grpc.errors import ResourceExhaustedError
+from a2a_grpc.protojson import decode
+
+
+@pytest.mark.requirement("ERR-10", "JSON-21")
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0s"), (0.00003, "0s"), (1.25, "1.25s"), (60, "60s"), (2e6, "2000000s")]
+)
+def test_a_delay_is_a_duration_whatever_its_size(seconds: float, text: str) -> None:
+    delay = ResourceExhaustedError(retry_after=seconds).details()[1]["retryDelay"]
+    assert delay == text
+    assert decode(google.RetryInfo, {"retryDelay": delay}).retry_delay.ToMilliseconds() == round(seconds * 1000)
