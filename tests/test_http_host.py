@@ -256,6 +256,25 @@ async def test_a_header_that_is_no_text_gets_an_answer():
             assert status in answer.partition(b"\r\n")[0] and b"VERSION_NOT_SUPPORTED" in answer
 
 
+@pytest.mark.requirement("ERR-11", "REST-18", "BL-32")
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x16\x03\x01\x02",
+        b"FOO /tasks HTTP/1.1\r\n\r\n",
+        b"GET /" + b"secret" * 2000 + b" HTTP/1.1\r\n\r\n",
+        b"GET * HTTP/1.1\r\n",
+    ]
+    + [b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
+)
+async def test_bytes_that_are_no_http_get_an_error_that_does_not_repeat_them(sent):
+    async with serving() as site:
+        head, _, body = (await site.raw(sent + b"\r\n\r\n")).partition(b"\r\n\r\n")
+        error = json.loads(body)["error"]
+        assert b" 400 " in head and (error["code"], error["details"][0]["reason"]) == (400, "INVALID_JSON")
+        assert b"secret" not in body and b"bytes" not in body.replace(b"The bytes", b"")
+
+
 @pytest.mark.requirement("BL-32")
 @pytest.mark.parametrize("late", [False, True])
 async def test_a_broken_chunked_body_is_a_bad_request(late, caplog):

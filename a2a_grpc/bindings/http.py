@@ -12,7 +12,7 @@ import re
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from aiohttp import ClientPayloadError, web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -20,10 +20,18 @@ from aiohttp.http_exceptions import HttpProcessingError
 from a2a_grpc.bindings.jsonrpc import JsonRpc
 from a2a_grpc.bindings.rest import Rest
 from a2a_grpc.bindings.streams import Running, Streams
-from a2a_grpc.bindings.wire import HttpReply, HttpRequest, HttpStream, outcome
+from a2a_grpc.bindings.wire import JSON, HttpReply, HttpRequest, HttpStream, outcome
 from a2a_grpc.cards import WELL_KNOWN
 from a2a_grpc.config import Options
-from a2a_grpc.errors import A2AError, MediaTypeError, ParseError, PayloadTooLargeError, UnavailableError
+from a2a_grpc.errors import (
+    A2AError,
+    InternalError,
+    MediaTypeError,
+    ParseError,
+    PayloadTooLargeError,
+    UnavailableError,
+)
+from a2a_grpc.protojson import dumps
 
 JSONRPC_PATHS: Final = frozenset({"", "/", "/a2a/jsonrpc", "/a2a/jsonrpc/"})
 """Where JSON-RPC answers below a mount's prefix; every other path is REST."""
@@ -70,6 +78,30 @@ class _EventStream(web.StreamResponse):
         """Leave the stream as it is (BL-37)."""
 
 
+class _Connection(web.RequestHandler):
+    """A connection that answers bytes that are no HTTP as REST answers errors; the library repeats them (ERR-11)."""
+
+    __slots__ = ()
+
+    def handle_error(
+        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
+    ) -> web.StreamResponse:
+        """The reply to a request that could not be read, or whose handler failed."""
+        super().handle_error(request, status, exc, message)  # writes the log; raises when an answer has begun
+        error = InternalError() if status >= 500 else ParseError("The bytes are not an HTTP request that is read here")
+        code, number = error.status()
+        shown = {"code": number, "status": code.name, "message": error.message, "details": error.details()}
+        response = web.Response(status=number, content_type=JSON, body=dumps({"error": shown}))
+        response.force_close()
+        return response
+
+
+class _Server(web.Server):
+    def __call__(self) -> web.RequestHandler:
+        settings: dict[str, Any] = {"access_log": None, "auto_decompress": False, "logger": _LOG}
+        return _Connection(self, loop=asyncio.get_running_loop(), **settings)
+
+
 class HttpHost:
     """Carries mounts on a port of its own (`start`) or in an aiohttp application (`application`, `handler`).
 
@@ -104,7 +136,7 @@ class HttpHost:
     async def start(self) -> None:
         """Open the port and serve. Raises OSError when the address cannot be had or a TLS file cannot be read."""
         options = self._options
-        server = web.Server(self._serve, handler_cancellation=True, access_log=None, auto_decompress=False, logger=_LOG)
+        server = _Server(self._serve, handler_cancellation=True)
         runner = web.ServerRunner(server, shutdown_timeout=_LAST_WORDS)
         await runner.setup()
         host, _, port = options.http.rpartition(":")
