@@ -4,12 +4,15 @@ Laws: a `Call` is made once, at the door, by the binding that took the call; bel
 caller, tenant, version, extensions and metadata. It knows no wire object and does no I/O.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from google.protobuf.message import Message
+
+from a2a_grpc.errors import InvalidParamsError
 
 JSONRPC: Final = "JSONRPC"
 GRPC: Final = "GRPC"
@@ -79,6 +82,26 @@ Interceptor = Callable[[Call, Message], AbstractAsyncContextManager[None]]
 """Something that surrounds a call: given the call and the v1.0 request message, an async context manager that is
 entered before the service method and left after its answer (for streams: after the last event). It may change the
 call, raise an A2AError to refuse it, or see the error that ended it. Composed once, when the server is made."""
+
+
+_NUMBER: Final = re.compile(r"([0-9]+\.[0-9]+)(?:\.[0-9A-Za-z.+-]+)?")
+
+
+def major_minor(version: str) -> str:
+    """A version without its patch part (VER-05); text that is no version stays as it is."""
+    found = _NUMBER.fullmatch(version)
+    return found[1] if found else version
+
+
+def told_version(*told: str) -> str:
+    """The Major.Minor that the values of headers and query parameters name, "" when they name none.
+
+    Raises InvalidParamsError when they differ (VER-10). The answer need not be a version that is spoken.
+    """
+    found = {major_minor(part.strip()) for text in told for part in text.split(",") if part.strip()}
+    if len(found) > 1:
+        raise InvalidParamsError(violations=[("A2A-Version", f"is given as {' and as '.join(sorted(found))}")])
+    return found.pop() if found else ""
 
 
 def extension_uris(*lines: str) -> tuple[str, ...]:

@@ -19,9 +19,9 @@ from a2a_stubs import v1
 
 from a2a_grpc import protojson, v03_cards
 from a2a_grpc.agent import Agent
-from a2a_grpc.call import GRPC, JSONRPC, REST, V03, V1, VERSIONS, Call
+from a2a_grpc.call import GRPC, JSONRPC, REST, V03, V1, VERSIONS, Call, major_minor, told_version
 from a2a_grpc.config import Options
-from a2a_grpc.errors import InvalidParamsError, MethodNotAllowedError, VersionNotSupportedError
+from a2a_grpc.errors import MethodNotAllowedError, VersionNotSupportedError
 
 WELL_KNOWN: Final = "/.well-known/agent-card.json"
 """Where a card is found below a base URL (CARD-01, I-57)."""
@@ -32,7 +32,6 @@ BINDINGS: Final = (JSONRPC, REST, GRPC)
 _EVERYWHERE: Final = frozenset({"", "0.0.0.0", "::", "[::]"})
 _HOST: Final = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
 _PREFIX: Final = re.compile(r"(?:/[A-Za-z0-9._~%-]+)*/?")
-_VERSION: Final = re.compile(r"([0-9]+\.[0-9]+)(?:\.[0-9A-Za-z.+-]+)?")
 _KEPT_DOCUMENTS: Final = 64
 
 
@@ -243,11 +242,12 @@ class CardPage:
         """
         if request.verb not in ("GET", "HEAD"):
             raise MethodNotAllowedError(allow=("GET", "HEAD"))
-        parameters = {name.lower(): value for name, value in parse_qsl(request.query)}
+        asked = [(name.lower(), value) for name, value in parse_qsl(request.query)]
+        told = [value for name, value in asked if name == "a2a-version"]
         body, etag = self._document(
-            self._version(request.headers, parameters),
+            self._known(told_version(request.headers.get("a2a-version", ""), *told)),
             base_url(self._options, origin, request.headers),
-            parameters.get("bindings") == "http",
+            ("bindings", "http") in asked,
         )
         answer = {
             "cache-control": f"public, max-age={self._options.card_max_age}",
@@ -260,19 +260,12 @@ class CardPage:
         answer |= {"content-type": "application/json", "content-length": str(len(body))}
         return CardReply(200, answer, body if request.verb == "GET" else b"")
 
-    def _version(self, headers: Mapping[str, str], parameters: Mapping[str, str]) -> str:
-        named = {text.strip() for text in headers.get("a2a-version", "").split(",")}
-        named = (named | {parameters.get("a2a-version", "").strip()}) - {""}
-        if len(named) > 1:
-            raise InvalidParamsError("different values of A2A-Version are given")
-        if not named:
-            return ""
-        found = _VERSION.fullmatch(named.pop())
-        if found is None or found[1] not in VERSIONS:
+    def _known(self, version: str) -> str:
+        if version and version not in VERSIONS:
             raise VersionNotSupportedError(
                 metadata={"supportedVersions": ", ".join(v for v in VERSIONS if v in self._options.versions)}
             )
-        return found[1]
+        return version
 
     def _document(self, version: str, base: str, http_only: bool) -> tuple[bytes, str]:
         key = (version, base, http_only)
@@ -316,8 +309,7 @@ def choices(
     """
     found = []
     for entry in card.supported_interfaces:
-        spoken = _VERSION.fullmatch(entry.protocol_version or V1)
-        pair = entry.protocol_binding, spoken[1] if spoken else ""
+        pair = entry.protocol_binding, major_minor(entry.protocol_version or V1)
         if pair in callable_ and binding in (None, pair[0]) and version in (None, pair[1]):
             found.append(entry)
     return found

@@ -21,7 +21,7 @@ from google.protobuf.message import Message
 
 from a2a_grpc import errors
 from a2a_grpc.bindings import sse
-from a2a_grpc.call import V03, V1, VERSIONS, Call, extension_uris
+from a2a_grpc.call import V03, V1, VERSIONS, Call, extension_uris, told_version
 from a2a_grpc.config import Options
 from a2a_grpc.errors import A2AError, InternalError, InvalidParamsError, VersionNotSupportedError, Violation
 from a2a_grpc.methods import Method
@@ -105,14 +105,6 @@ def query_pairs(request: HttpRequest) -> list[tuple[str, str]]:
         raise InvalidParamsError(violations=[("query", "is not percent-encoded UTF-8")]) from None
 
 
-_NUMBER: Final = re.compile(r"([0-9]+\.[0-9]+)(?:\.[0-9A-Za-z.+-]+)?")
-
-
-def _major_minor(text: str) -> str:
-    found = _NUMBER.fullmatch(text)
-    return found[1] if found else text
-
-
 def asked_version(request: HttpRequest, pairs: Collection[tuple[str, str]]) -> str | None:
     """The Major.Minor that header or query ask for, None when neither says one (VER-05).
 
@@ -121,12 +113,7 @@ def asked_version(request: HttpRequest, pairs: Collection[tuple[str, str]]) -> s
     header = request.headers.get(VERSION_HEADER, "")
     if header in VERSIONS and not pairs:
         return header
-    told = [header]
-    told += [value for name, value in pairs if name.lower() == VERSION_HEADER]
-    found = {_major_minor(part.strip()) for text in told for part in text.split(",") if part.strip()}
-    if len(found) > 1:
-        raise InvalidParamsError(violations=[("A2A-Version", f"is given as {' and as '.join(sorted(found))}")])
-    return found.pop() if found else None
+    return told_version(header, *(value for name, value in pairs if name.lower() == VERSION_HEADER)) or None
 
 
 def offered(version: str, options: Options) -> str:
