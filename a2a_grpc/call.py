@@ -5,7 +5,7 @@ caller, tenant, version, extensions and metadata. It knows no wire object and do
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -35,15 +35,34 @@ class Caller:
     authenticated: whether a credential proved it; default False.
     scopes: granted scopes; default none.
     claims: whatever else the authenticator learnt; default empty.
+    tenants: those that the caller may address, "" for none named; None (default) is every one (TENANT-07).
     """
 
     subject: str = ""
     authenticated: bool = False
     scopes: frozenset[str] = frozenset()
-    claims: Mapping[str, Any] = field(default_factory=dict)
+    claims: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    tenants: frozenset[str] | None = None
 
 
 ANONYMOUS: Final = Caller()
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a request shows of its sender, before anything else of it is looked at. Its repr holds no secret (SEC-05).
+
+    binding: `JSONRPC`, `GRPC` or `REST`. metadata: headers, keys in lower case, repeated ones joined by ", ".
+    query: names and values of the query; on gRPC, which has neither query nor cookies, the metadata again.
+    """
+
+    binding: str
+    metadata: Mapping[str, str] = field(repr=False)
+    query: Collection[tuple[str, str]] = field(default=(), repr=False)
+
+
+Gate = Callable[[Credentials], Awaitable[Caller]]
+"""What each wire asks first: who sent this? Raises the A2AError that refuses the request (AUTH-01, AUTH-05)."""
 
 
 @dataclass(slots=True)
@@ -67,7 +86,7 @@ class Call:
     binding: str = GRPC
     version: str = V1
     tenant: str = ""
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict, repr=False)
     caller: Caller = ANONYMOUS
     extensions: tuple[str, ...] = ()
     activated: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Final, get_args, get_origin
 
@@ -57,6 +58,17 @@ class Options:
     trust_forwarded: bool = option(False, "take scheme, host and prefix of card URLs from X-Forwarded-* headers")
     tls_cert: str = option("", "PEM file with the certificate chain of both ports; empty: no TLS")
     tls_key: str = option("", "PEM file with the private key that belongs to `tls_cert`")
+    api_key_file: str = option(
+        "", "file with lines `subject:sha256` of API keys; with it callers must show a key; empty: anybody may call"
+    )
+    api_key_header: str = option("X-API-Key", "header, or gRPC metadata, that API keys are shown in")
+    jwt_issuer: str = option("", "issuer of bearer tokens (JWT) that callers may show; empty: none")
+    jwt_audience: str = option("", "audience that bearer tokens must name; goes with `jwt_issuer`")
+    jwks_url: str = option("", "address of the keys of `jwt_issuer`; empty: as its OpenID Connect discovery says")
+    public_card: bool = option(True, "show the card to everybody; off: to callers who may call")
+    cors_origins: tuple[str, ...] = option(
+        (), "origins such as `https://app.example` whose web pages may call; `*`: all; empty: none"
+    )
     store: str = option(
         "sqlite:a2a.db", "where tasks are kept: `memory:`, `sqlite:PATH` or `postgresql://USER@HOST/NAME`"
     )
@@ -84,12 +96,19 @@ class Options:
         choices=("application/a2a+json", "application/json"),
     )
     reflection: bool = option(True, "serve gRPC reflection, v1 and v1alpha")
-    push_notifications: bool = option(False, "offer the push notification config operations")
+    push_notifications: bool = option(False, "offer push notifications: configs are kept, and events sent to webhooks")
     ignore_inline_push: bool = option(
         False, "ignore a push config inside a send instead of refusing it while push is off (I-61)"
     )
     redact_push_credentials: bool = option(
         False, "leave credentials and token out of answers that hold push configs (I-60)"
+    )
+    push_allow: tuple[str, ...] = option(
+        (), "hosts, addresses and networks (`10.1.0.0/16`) that webhooks may have although they are not public (BL-05)"
+    )
+    push_https_only: bool = option(False, "refuse webhooks without TLS (PUSH-22)")
+    push_concurrency: int = option(
+        64, "most webhooks called at a time; a fourth of them at one host", low=1, high=10_000
     )
     close_on_input_required: bool = option(True, "a sending stream closes when the turn ends in INPUT_REQUIRED (I-06)")
     keep_status_messages: bool = option(True, "append the previous status message to the history (I-67)")
@@ -114,6 +133,10 @@ class Options:
     max_turns: int = option(
         1000, "most turns of user code at a time; past it RESOURCE_EXHAUSTED", low=1, high=1_000_000
     )
+    call_rate: float = option(
+        0.0, "calls a second that one caller may make; past it RESOURCE_EXHAUSTED; 0: any number", low=0, high=1e6
+    )
+    call_burst: int = option(50, "calls that a caller may make at once under `call_rate`", low=1, high=1_000_000)
     default_history: int = option(
         100,
         "messages of history in an answer when the caller sets no historyLength (HIST-01)",
@@ -132,6 +155,10 @@ class Options:
     )
     keepalive: float = option(30.0, "seconds between HTTP/2 pings of the gRPC server; 0: none", low=0, high=86_400)
     lease: float = option(15.0, "seconds that a turn is owned without renewal", low=0.3, high=3600)
+    push_timeout: float = option(15.0, "seconds that one call of a webhook may take (PUSH-16)", low=0.1, high=600)
+    push_give_up: float = option(
+        86_400.0, "seconds of failed attempts after which a webhook is given up (PUSH-15)", low=0, high=86_400 * 30
+    )
     cancel_grace: float = option(
         1.0, "seconds a canceled function has to stop before its task is settled", low=0, high=600
     )
@@ -160,6 +187,16 @@ class Options:
             _check(row.name, getattr(self, row.name), row.type, row.metadata)
         if bool(self.tls_cert) != bool(self.tls_key):
             raise OptionError("tls_cert and tls_key go together; one of them is empty")
+        if bool(self.jwt_issuer) != bool(self.jwt_audience):
+            raise OptionError("jwt_issuer and jwt_audience go together; one of them is empty")
+        if self.jwks_url and not self.jwt_issuer:
+            raise OptionError("jwks_url needs jwt_issuer and jwt_audience")
+        for entry in self.push_allow:
+            try:
+                if "/" in entry:
+                    ip_network(entry)
+            except ValueError as fault:
+                raise OptionError(f"push_allow: {fault}") from None
         if not self.versions:
             raise OptionError("versions must hold at least one of 1.0, 0.3")
         for name, address in (("grpc", self.grpc), ("http", self.http)):

@@ -242,10 +242,14 @@ class UnauthenticatedError(A2AError):
 
 
 class PermissionDeniedError(A2AError):
-    """The caller is known but may not do this (ERR-09, I-38)."""
+    """The caller is known but may not do this (ERR-09, I-38); `challenge` becomes WWW-Authenticate unless empty."""
 
     reason, jsonrpc, grpc, http = "PERMISSION_DENIED", -32099, Code.PERMISSION_DENIED, 403
     text = v03_text = "Permission denied"
+
+    def __init__(self, message: str = "", *, challenge: str = "", metadata: Mapping[str, str] | None = None) -> None:
+        super().__init__(message, metadata=metadata)
+        self.challenge = challenge
 
 
 class ResourceExhaustedError(A2AError):

@@ -38,21 +38,38 @@ this URI; n is what `Last-Event-ID` (HTTP header or gRPC metadata `last-event-id
 
 ExtendedCard = Callable[[Call], Awaitable[v1.AgentCard | None]]
 
+Owner = Callable[[Call], str]
+"""Whose tasks a call is about."""
+
+
+def subject(call: Call) -> str:
+    """The owner by default: the caller's subject (AUTH-04)."""
+    return call.caller.subject
+
 
 class A2AService(v1_grpc.A2AServiceServicer):
     """The service of one agent.
 
     name: the agent's name in this server, part of every store scope. engine: runs and keeps its tasks.
-    extended_card: gives the caller's extended card, None when there is none.
+    extended_card: gives the caller's extended card, None when there is none. owner: whose tasks a call is about.
     Each method takes the v1.0 request and the `Call`, and raises A2AError only.
     """
 
-    def __init__(self, name: str, agent: Agent, engine: Engine, options: Options, extended_card: ExtendedCard) -> None:
+    def __init__(
+        self,
+        name: str,
+        agent: Agent,
+        engine: Engine,
+        options: Options,
+        extended_card: ExtendedCard,
+        owner: Owner = subject,
+    ) -> None:
         self._name = name
         self._agent = agent
         self._engine = engine
         self._options = options
         self._extended_card = extended_card
+        self._owner = owner
         self._content = content.Rules(agent, options)
         self._extensions = frozenset([*(extension.uri for extension in agent.extensions), RESUME_EXTENSION])
         self._required = frozenset(extension.uri for extension in agent.extensions if extension.required)
@@ -155,14 +172,14 @@ class A2AService(v1_grpc.A2AServiceServicer):
         self._enter(request, call, push=True)
         if not request.task_id:
             raise InvalidParamsError(violations=[("taskId", "is required")])
-        content.check_webhook(request)
+        self._content.check_webhook(request)
         scope = self._scope(call)
         stored = v1.TaskPushNotificationConfig()
         stored.CopyFrom(request)
         stored.ClearField("tenant")
         stored.id = request.id or (request.task_id if call.version == V03 else str(uuid.uuid4()))
         config = content.push_config(stored, call)
-        if not await self._engine.store.put_push_config(scope, config):
+        if not await self._engine.push.put(scope, config):
             raise TaskNotFoundError
         return self._shown(config, call)
 
@@ -208,7 +225,7 @@ class A2AService(v1_grpc.A2AServiceServicer):
     ) -> google.Empty:
         """Remove a config for good; a missing one is no error (PUSH-06, I-17)."""
         self._enter(request, call, push=True)
-        if not await self._engine.store.delete_push_config(self._scope(call), request.task_id, request.id):
+        if not await self._engine.push.drop(self._scope(call), request.task_id, request.id):
             raise TaskNotFoundError
         return google.Empty()
 
@@ -252,7 +269,7 @@ class A2AService(v1_grpc.A2AServiceServicer):
         """Whose data the call is about. A tenant that is not served looks like a foreign resource (TENANT-06)."""
         if call.tenant and call.tenant not in self._agent.tenants:
             raise unknown
-        return Scope(self._name, call.tenant, call.caller.subject)
+        return Scope(self._name, call.tenant, self._owner(call))
 
     async def _begin(self, request: v1.SendMessageRequest, call: Call) -> tuple[Scope, Started]:
         self._enter(request, call)

@@ -17,6 +17,7 @@ from typing import Any, Final
 from aiohttp import ClientPayloadError, web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from a2a_grpc.bindings.cors import Cors
 from a2a_grpc.bindings.jsonrpc import JsonRpc
 from a2a_grpc.bindings.rest import Rest
 from a2a_grpc.bindings.streams import Running, Streams
@@ -41,6 +42,9 @@ HEALTH: Final = "/healthz"
 
 READY: Final = "/readyz"
 """Answers 200 while new work is welcome, else 503."""
+
+HSTS: Final = "max-age=31536000"
+"""What Strict-Transport-Security says on a port with TLS (SEC-06)."""
 
 _BACKLOG: Final = 1024
 _LAST_WORDS: Final = 0.25
@@ -125,6 +129,8 @@ class HttpHost:
         self._cards |= {alias: mount for mount in mounts for alias in mount.aliases}
         self._options = options
         self._streams = streams
+        self._cors = Cors(options.cors_origins) if options.cors_origins else None
+        self._fixed = {"strict-transport-security": HSTS} if options.tls_cert else {}
         self._probes = {HEALTH: lambda: True, READY: ready}
         self._runner: web.ServerRunner | None = None
         self._origin = ""
@@ -189,9 +195,23 @@ class HttpHost:
             if (probe := self._probes.get(path)) is not None:
                 good = probe()
                 return web.Response(status=200 if good else 503, text="ok\n" if good else "not ready\n")
-            return await self._dispatch(request, path, origin)
+            if self._cors is None:
+                return self._marked(request, await self._dispatch(request, path, origin))
+            early = self._cors.preflight(request.method, _read_head(request, path).headers)
+            return _reply(early) if early else self._marked(request, await self._dispatch(request, path, origin))
         finally:
             self.running.leave()
+
+    def _marked(self, request: web.BaseRequest, response: web.StreamResponse) -> web.StreamResponse:
+        """The response with the headers that every answer of this host has, unless it is on its way already."""
+        if response.prepared:
+            return response
+        told = dict(self._fixed)
+        if self._cors is not None:
+            told |= self._cors.headers({"origin": request.headers.get("Origin", "")})
+            told["vary"] = ", ".join(filter(None, (response.headers.get("vary"), told["vary"])))
+        response.headers.update(told)
+        return response
 
     async def _dispatch(self, request: web.BaseRequest, path: str, origin: str) -> web.StreamResponse:
         if (mount := self._cards.get(path)) is not None:
@@ -258,7 +278,7 @@ class HttpHost:
         def gone() -> bool:
             return request.transport is None or request.transport.is_closing()
 
-        response = _EventStream(status=answer.status, headers=answer.headers)
+        response = self._marked(request, _EventStream(status=answer.status, headers=answer.headers))
         try:
             with self._streams.open(path, self._options.stall_timeout, gone) as stream:
                 try:

@@ -7,13 +7,14 @@ FLOORS = {
     1: """call config errors methods protojson protojson_fields protojson_read protojson_values protojson_write
         v03 v03_cards v03_errors v03_json v03_names v03_params v03_paths v03_proto
         v03_results""",
-    2: """agent auth cards content paging push telemetry tasks tasks.bus tasks.bus_nats tasks.bus_postgres
+    2: """agent auth auth_basic auth_jwt auth_keys auth_rates cards content paging push push_guard push_hosts
+        push_post telemetry tasks tasks.bus tasks.bus_nats tasks.bus_postgres
         tasks.bus_remote tasks.context tasks.engine tasks.feed tasks.fence tasks.handle tasks.invoke
         tasks.memory tasks.parts tasks.postgres tasks.postgres_commits tasks.postgres_link tasks.run
         tasks.schema tasks.schema_postgres tasks.sqlite tasks.sqlite_file tasks.start tasks.state tasks.store
         tasks.upkeep tasks.views""",
-    3: """bindings bindings.grpc bindings.http bindings.jsonrpc bindings.reflection bindings.rest bindings.sse
-        bindings.streams bindings.wire client client_wires gateway routing service""",
+    3: """bindings bindings.cors bindings.grpc bindings.http bindings.jsonrpc bindings.reflection bindings.rest
+        bindings.sse bindings.streams bindings.wire client client_wires gateway routing service""",
     4: "__main__ cli demo mcp server testing",
     5: "",
 }

@@ -1,0 +1,386 @@
+"""Who is calling: ways to prove it, the policy that combines them, and what a known caller may do.
+
+Laws: identity comes from the transport and never from a message (AUTH-06); one policy is asked on every wire and
+version before anything else of a request is read (AUTH-05, EQ-04), and the card's security is made from the same
+objects, so that the two cannot disagree (AUTH-01). Secrets are kept as digests; no error, log line or repr holds one
+(SEC-05). A failure of any kind refuses the call. It knows no wire, no store and no operation.
+"""
+
+import hashlib
+import inspect
+import logging
+import re
+import secrets
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from a2a_stubs import v1
+from google.protobuf.message import Message
+
+from a2a_grpc.call import ANONYMOUS, GRPC, Call, Caller, Credentials, Interceptor
+from a2a_grpc.config import OptionError
+from a2a_grpc.errors import PermissionDeniedError, UnauthenticatedError
+
+REALM: Final = "a2a"
+"""The realm that challenges name."""
+
+BARRED: Final = "\0"
+"""The tenant that stands for one the caller may not address: no server has it, so both answer alike (TENANT-06)."""
+
+log: Final = logging.getLogger("a2a_grpc.auth")
+
+
+class Authenticator(Protocol):
+    """One way to prove who is calling, as the card describes it.
+
+    scheme_name: the key in the card's securitySchemes. scopes: what the caller must have been granted.
+    """
+
+    @property
+    def scheme_name(self) -> str:
+        """The key in the card's securitySchemes."""
+
+    @property
+    def scopes(self) -> Collection[str]:
+        """Scopes that the caller must have been granted."""
+
+    @property
+    def scheme(self) -> v1.SecurityScheme:
+        """How the card describes it (CARD-12, CARD-13)."""
+
+    @property
+    def challenge(self) -> str:
+        """What WWW-Authenticate says when it is missing, such as `Bearer realm="a2a"` (AUTH-03)."""
+
+    async def authenticate(self, credentials: Credentials) -> Caller | None:
+        """The caller, with a subject; None when there is no credential of this kind. Raises UnauthenticatedError for
+        a wrong one, whose text goes to the log and must not repeat it."""
+
+
+class AllOf:
+    """Credentials that a call must have together (CARD-14). The first says who the caller is; scopes and claims are
+    those of all, tenants those that all allow. Without any, `AllOf()` lets callers in who show nothing at all."""
+
+    def __init__(self, *members: Authenticator) -> None:
+        self.members = members
+
+
+class AnyOf:
+    """Alternatives, of which one is enough (CARD-14). A wrong credential is no harm beside a right one."""
+
+    def __init__(self, *alternatives: Authenticator | AllOf) -> None:
+        self.alternatives = alternatives
+
+
+Policy = Authenticator | AllOf | AnyOf
+"""What a server asks of its callers."""
+
+
+class Authentication:
+    """The gate of a policy: tells who a request is from, and raises UnauthenticatedError with a challenge that names
+    the schemes, or PermissionDeniedError that names the missing scopes (ERR-08, ERR-09).
+
+    schemes, requirements: the card's securitySchemes and securityRequirements. challenge: of all schemes.
+    failures: how many requests were refused since the start, by reason. Raises OptionError for a policy without
+    alternatives, or with one name for different schemes.
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        given = policy.alternatives if isinstance(policy, AnyOf) else (policy,)
+        self._alternatives = tuple(one.members if isinstance(one, AllOf) else (one,) for one in given)
+        if not self._alternatives:
+            raise OptionError("a policy needs at least one alternative")
+        ways = [way for members in self._alternatives for way in members]
+        self.schemes: dict[str, v1.SecurityScheme] = {}
+        for way in ways:
+            if self.schemes.setdefault(way.scheme_name, way.scheme) != way.scheme:
+                raise OptionError(f"two security schemes have the name {way.scheme_name}")
+        self.requirements = [
+            v1.SecurityRequirement(schemes={way.scheme_name: v1.StringList(list=way.scopes) for way in members})
+            for members in self._alternatives
+        ]
+        self.challenge = ", ".join(dict.fromkeys(way.challenge for way in ways))
+        self.failures: Counter[str] = Counter()
+
+    async def __call__(self, credentials: Credentials) -> Caller:
+        """Who the request is from."""
+        wrong: list[Authenticator] = []
+        lacking: list[str] = []
+        anybody = False
+        for members in self._alternatives:
+            callers = await self._callers(members, credentials, wrong)
+            if callers is None:
+                continue
+            pairs = zip(members, callers, strict=True)
+            missing = [scope for way, caller in pairs for scope in way.scopes if scope not in caller.scopes]
+            if callers and not missing:
+                return _together(callers)
+            lacking = lacking or missing
+            anybody = anybody or not callers
+        if anybody and not wrong and not lacking:
+            return ANONYMOUS
+        raise self._refusal(wrong, lacking)
+
+    async def _callers(
+        self, members: tuple[Authenticator, ...], credentials: Credentials, wrong: list[Authenticator]
+    ) -> list[Caller] | None:
+        """The callers that one alternative finds, None when a credential is missing or wrong."""
+        callers = []
+        for way in members:
+            try:
+                caller = await way.authenticate(credentials)
+                if caller is not None and not caller.subject:
+                    raise UnauthenticatedError("the credential names nobody")
+            except UnauthenticatedError as fault:
+                caller = None
+                wrong.append(way)
+                log.warning("%s: credential refused on %s: %s", way.scheme_name, credentials.binding, fault.message)
+            if caller is None:
+                return None
+            callers.append(caller)
+        return callers
+
+    def _refusal(self, wrong: list[Authenticator], lacking: list[str]) -> UnauthenticatedError | PermissionDeniedError:
+        if lacking:
+            self.failures["scope"] += 1
+            scopes = " ".join(dict.fromkeys(lacking))
+            log.warning("a call lacks a scope: %s", scopes)
+            challenge = f'Bearer realm="{REALM}", error="insufficient_scope", scope="{scopes}"'
+            return PermissionDeniedError(f"Missing scope: {scopes}", challenge=challenge, metadata={"scopes": scopes})
+        self.failures["wrong" if wrong else "missing"] += 1
+        if not wrong:
+            return UnauthenticatedError(challenge=self.challenge)
+        told = self.challenge
+        if any(way.challenge.startswith("Bearer ") for way in wrong):
+            told = told.replace("Bearer ", 'Bearer error="invalid_token", ', 1)
+        return UnauthenticatedError("The credentials are not valid", challenge=told)
+
+
+def _together(callers: list[Caller]) -> Caller:
+    first = callers[0]
+    if len(callers) == 1 and first.authenticated:
+        return first
+    limits = [caller.tenants for caller in callers if caller.tenants is not None]
+    return Caller(
+        first.subject,
+        authenticated=True,
+        scopes=frozenset().union(*(caller.scopes for caller in callers)),
+        claims={name: value for caller in reversed(callers) for name, value in caller.claims.items()},
+        tenants=frozenset.intersection(*limits) if limits else None,
+    )
+
+
+# -- what a caller may do
+
+Authorizer = Callable[[Call, Message], bool | Awaitable[bool]]
+"""Asked for each call once its caller is known: whether `call.caller` may do `call.operation` for `call.tenant` with
+this v1.0 request. False refuses with PermissionDeniedError; it may raise an A2AError of its own choice instead."""
+
+
+def authorization(authorizer: Authorizer | None, challenge: str, agent: str = "") -> Interceptor:
+    """The interceptor that asks the authorizer, if there is one, and holds callers to their tenants (AUTH-04,
+    TENANT-07). agent: the tenant that calls without one are for. challenge: what a caller without proof is told."""
+
+    @asynccontextmanager
+    async def authorized(call: Call, request: Message) -> AsyncIterator[None]:
+        if authorizer is not None:
+            verdict = authorizer(call, request)
+            if not (await verdict if inspect.isawaitable(verdict) else verdict):
+                raise PermissionDeniedError
+        tenants = call.caller.tenants
+        if tenants is not None and (call.tenant or agent) not in tenants:
+            call.tenant = BARRED
+        try:
+            yield
+        except UnauthenticatedError as error:
+            error.challenge = challenge or error.challenge
+            raise
+
+    return authorized
+
+
+# -- keys
+
+Keys = Mapping[str, str | Caller]
+"""Callers, or their subjects alone, by the SHA-256 of their secret in hexadecimal, as `hashed` gives it."""
+
+
+def hashed(secret: str) -> str:
+    """The SHA-256 of a secret in hexadecimal. Only secrets that nobody can guess are safe under it, such as those of
+    `secrets.token_urlsafe(32)`; for passwords there is auth_basic."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_LINE: Final = re.compile(
+    r"(?P<subject>[^#:\s][^:]*):(?P<hash>[0-9A-Fa-f]{64})(?::(?P<scopes>[^:]*)(?::(?P<tenants>.*))?)?"
+)
+
+
+def read_keys(file: str | Path) -> dict[str, Caller]:
+    """The keys of a file with lines `subject:sha256`, `subject:sha256:scopes` or `subject:sha256:scopes:tenants`.
+
+    Scopes and tenants are separated by blanks; empty lines and those that begin with # are left out.
+    Raises OptionError that names the number of a wrong line, OSError when the file cannot be read.
+    """
+    keys: dict[str, Caller] = {}
+    for number, line in enumerate(Path(file).read_text("utf-8").splitlines(), 1):
+        if not (line := line.strip()) or line.startswith("#"):
+            continue
+        if (found := _LINE.fullmatch(line)) is None or found["hash"].lower() in keys:
+            raise OptionError(f"{file}, line {number}: not of the form subject:sha256, or a key twice")
+        tenants = None if found["tenants"] is None else frozenset(found["tenants"].split())
+        scopes = frozenset((found["scopes"] or "").split())
+        keys[found["hash"].lower()] = Caller(found["subject"], True, scopes, tenants=tenants)
+    return keys
+
+
+class _Known:
+    """Finds callers by secret. What is looked up is a digest under a key of this process, so the time it takes is the
+    same for wrong and unknown secrets, and tells nothing about those that are known."""
+
+    def __init__(self, keys: Keys) -> None:
+        self._pepper = secrets.token_bytes(32)
+        self._callers: dict[bytes, Caller] = {}
+        for digest, told in keys.items():
+            caller = replace(told, authenticated=True) if isinstance(told, Caller) else Caller(told, authenticated=True)
+            if not re.fullmatch("[0-9A-Fa-f]{64}", digest) or not caller.subject:
+                raise OptionError("keys must be SHA-256 digests in hexadecimal, each with a subject")
+            self._callers[self._mark(digest)] = caller
+
+    def _mark(self, digest: str) -> bytes:
+        return hashlib.blake2b(bytes.fromhex(digest), key=self._pepper).digest()
+
+    def caller(self, secret: str) -> Caller:
+        """Whose secret it is. Raises UnauthenticatedError when it is nobody's."""
+        found = self._callers.get(self._mark(hashed(secret)))
+        if found is None:
+            raise UnauthenticatedError("the key is not known")
+        return found
+
+
+@dataclass(frozen=True)
+class ApiKey:
+    """A key in a header, a query parameter or a cookie; on gRPC in the metadata of that name.
+
+    keys: see `Keys` and `read_keys`. name: of the header, parameter or cookie, default X-API-Key. location: `header`
+    (default), `query` or `cookie`; addresses end up in logs on the way, so prefer headers. scopes: required, default
+    none. scheme_name, description: for the card. Raises OptionError for a wrong location or digest.
+    """
+
+    keys: Keys = field(repr=False)
+    name: str = "X-API-Key"
+    location: str = "header"
+    scopes: tuple[str, ...] = ()
+    scheme_name: str = "apiKey"
+    description: str = ""
+    _known: _Known = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.location not in _SHOWN:
+            raise OptionError(f"location must be one of {', '.join(_SHOWN)}, not {self.location!r}")
+        object.__setattr__(self, "_known", _Known(self.keys))
+
+    @property
+    def scheme(self) -> v1.SecurityScheme:
+        """An apiKeySecurityScheme."""
+        about = v1.APIKeySecurityScheme(name=self.name, location=self.location, description=self.description)
+        return v1.SecurityScheme(api_key_security_scheme=about)
+
+    @property
+    def challenge(self) -> str:
+        """Names the place of the key."""
+        return f'ApiKey realm="{REALM}", {self.location}="{self.name}"'
+
+    async def authenticate(self, credentials: Credentials) -> Caller | None:
+        """The caller whose key it is."""
+        shown = _SHOWN[self.location](credentials, self.name)
+        if not shown:
+            return None
+        if len(shown) > 1:
+            raise UnauthenticatedError("there are several keys")
+        return self._known.caller(shown[0])
+
+
+def _in_header(credentials: Credentials, name: str) -> list[str]:
+    found = credentials.metadata.get(name.lower())
+    return [] if found is None else [found]
+
+
+def _in_query(credentials: Credentials, name: str) -> list[str]:
+    if credentials.binding == GRPC:
+        return _in_header(credentials, name)
+    return [value for key, value in credentials.query if key == name]
+
+
+def _in_cookie(credentials: Credentials, name: str) -> list[str]:
+    pairs = (part.strip().partition("=") for part in re.split("[;,]", credentials.metadata.get("cookie", "")))
+    found = [value.strip('"') for key, _, value in pairs if key == name]
+    return found or (_in_header(credentials, name) if credentials.binding == GRPC else [])
+
+
+_SHOWN: Final[Mapping[str, Callable[[Credentials, str], list[str]]]] = {
+    "header": _in_header,
+    "query": _in_query,
+    "cookie": _in_cookie,
+}
+
+
+def authorization_header(credentials: Credentials, scheme: str) -> str | None:
+    """What follows a scheme, such as "bearer", in the Authorization header; None when it is not there."""
+    word, _, rest = credentials.metadata.get("authorization", "").strip().partition(" ")
+    return rest.strip() if word.lower() == scheme else None
+
+
+@dataclass(frozen=True)
+class BearerKey:
+    """A fixed key as a bearer token: `Authorization: Bearer KEY`.
+
+    keys: see `Keys` and `read_keys`. scopes: required, default none. scheme_name, description: for the card.
+    """
+
+    keys: Keys = field(repr=False)
+    scopes: tuple[str, ...] = ()
+    scheme_name: str = "bearer"
+    description: str = ""
+    challenge: str = field(default=f'Bearer realm="{REALM}"', init=False, repr=False)
+    _known: _Known = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_known", _Known(self.keys))
+
+    @property
+    def scheme(self) -> v1.SecurityScheme:
+        """An httpAuthSecurityScheme."""
+        about = v1.HTTPAuthSecurityScheme(scheme="Bearer", description=self.description)
+        return v1.SecurityScheme(http_auth_security_scheme=about)
+
+    async def authenticate(self, credentials: Credentials) -> Caller | None:
+        """The caller whose key it is."""
+        shown = authorization_header(credentials, "bearer")
+        return None if shown is None else self._known.caller(shown)
+
+
+@dataclass(frozen=True)
+class Custom:
+    """A way of one's own.
+
+    check: given the `Credentials`, the `Caller`, None when there is no credential of this kind, or UnauthenticatedError
+    raised for a wrong one; may be a coroutine function. scheme: how the card describes it. challenge: see
+    `Authenticator`. scopes: required, default none. scheme_name: for the card.
+    """
+
+    check: Callable[[Credentials], Any]
+    scheme: v1.SecurityScheme
+    challenge: str
+    scopes: tuple[str, ...] = ()
+    scheme_name: str = "custom"
+
+    async def authenticate(self, credentials: Credentials) -> Caller | None:
+        """What `check` finds."""
+        found = self.check(credentials)
+        caller: Caller | None = await found if inspect.isawaitable(found) else found
+        return caller
