@@ -28,6 +28,7 @@ from a2a_grpc.bindings.wire import (
     VERSION_HEADER,
     HttpRequest,
     asked_version,
+    base64_bytes,
     make_call,
     offered,
     outcome,
@@ -223,15 +224,11 @@ class _Door:
     def answer(self, message: Any, call: Call) -> Any:
         """The v0.3 message of an answer."""
         schemes = call.attributes.get(PUSH_EXTRAS)
-        return v03.down_message(self.operation, message, self._base64(call), schemes)
-
-    def _base64(self, call: Call) -> bool:
-        form = self._options.v03_file_bytes
-        return form == "base64" or (form == "auto" and "grpc-python" in call.metadata.get("user-agent", ""))
+        return v03.down_message(self.operation, message, base64_bytes(call, self._options), schemes)
 
     def _stream_down(self, call: Call) -> v03.StreamDown:
-        closes = self._options.close_on_input_required
-        return v03.StreamDown(self.operation, v03.P03, closes_on_input=closes, base64_bytes=self._base64(call))
+        closes, base64 = self._options.close_on_input_required, base64_bytes(call, self._options)
+        return v03.StreamDown(self.operation, v03.P03, closes_on_input=closes, base64_bytes=base64)
 
     async def pump(self, events: AsyncGenerator[Any, None], call: Call, context: Any, stream: Stream) -> None:
         """Write every event; the generator is closed however this ends (GRPC-11, BL-35)."""

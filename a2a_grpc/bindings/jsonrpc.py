@@ -9,7 +9,7 @@ early is answered by a plain error (BL-20), at v0.3 by a stream of that one erro
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,7 +18,7 @@ from google.protobuf.message import Message
 
 from a2a_grpc import v03, v03_names
 from a2a_grpc.bindings import sse, wire
-from a2a_grpc.bindings.wire import JSON, Answer, HttpReply, HttpRequest, HttpStream, Operation
+from a2a_grpc.bindings.wire import JSON, Answer, Form, HttpReply, HttpRequest, HttpStream, Operation
 from a2a_grpc.call import JSONRPC, PUSH_EXTRAS, V03, V1, Call
 from a2a_grpc.config import Options
 from a2a_grpc.errors import (
@@ -47,54 +47,27 @@ class _Envelope:
     operation: Operation | None = None
     dialect: str = ""
 
-    def wrap(self, member: str, value: Any) -> bytes:
-        return dumps({"jsonrpc": "2.0", "id": self.ident, member: value})
+    def result(self, value: Any) -> bytes:
+        return dumps({"jsonrpc": "2.0", "id": self.ident, "result": value})
 
     def error(self, fault: A2AError) -> bytes:
         if self.version == V03:
             operation = self.operation.name if self.operation else ""
-            return self.wrap("error", v03.down_error(fault, operation, self.dialect))
-        return self.wrap("error", {"code": fault.jsonrpc, "message": fault.message, "data": fault.details()})
+            told = v03.down_error(fault, operation, self.dialect)
+        else:
+            told = {"code": fault.jsonrpc, "message": fault.message, "data": fault.details()}
+        return dumps({"jsonrpc": "2.0", "id": self.ident, "error": told})
 
 
-class _Form:
-    """v1.0 answers: the ProtoJSON of the output message as `result`."""
+def _v03_form(envelope: _Envelope, call: Call, options: Options, streaming: bool) -> Form:
+    """v0.3 answers: bare objects as `result`, streams closed by a final status event (V03-04 to V03-07)."""
+    closes = options.close_on_input_required
+    down = v03.StreamDown(call.operation, v03.J03, closes_on_input=closes) if streaming else None
 
-    def __init__(self, envelope: _Envelope, print_: Any) -> None:
-        self._wrap = envelope.wrap
-        self._print = print_
-        self.error = envelope.error
-        self.failed = sse.encode
+    def show(answer: Message) -> Any:
+        return v03.down_result(call.operation, answer, call.attributes.get(PUSH_EXTRAS))
 
-    def result(self, message: Message) -> bytes:
-        return self._wrap("result", self._print(message))
-
-    def events(self, event: Message) -> Sequence[bytes]:
-        return (self._wrap("result", self._print(event)),)
-
-    def last(self) -> Sequence[bytes]:
-        return ()
-
-
-class _V03Form:
-    """v0.3 answers: bare objects as `result`, closed by a final status event (V03-04 to V03-07)."""
-
-    def __init__(self, envelope: _Envelope, call: Call, options: Options) -> None:
-        self._wrap = envelope.wrap
-        self._call = call
-        self._down = v03.StreamDown(call.operation, v03.J03, closes_on_input=options.close_on_input_required)
-        self.error = envelope.error
-        self.failed = sse.encode
-
-    def result(self, message: Message) -> bytes:
-        schemes = self._call.attributes.get(PUSH_EXTRAS)
-        return self._wrap("result", v03.down_result(self._call.operation, message, schemes))
-
-    def events(self, event: Any) -> Sequence[bytes]:
-        return [self._wrap("result", value) for value in self._down.event(event)]
-
-    def last(self) -> Sequence[bytes]:
-        return [self._wrap("result", value) for value in self._down.finish()]
+    return Form(show, envelope.result, envelope.error, sse.encode, down)
 
 
 class JsonRpc:
@@ -147,11 +120,10 @@ class JsonRpc:
         else:
             message, extra = operation.decode(params, ""), {}
         call = wire.make_call(request, operation.name, JSONRPC, version, message, tenant, extra)
-        form: wire.Form
         if version == V03:
-            form = _V03Form(envelope, call, self._options)
+            form = _v03_form(envelope, call, self._options, operation.streaming)
         else:
-            form = _Form(envelope, operation.printer(message))
+            form = Form(operation.printer(message), envelope.result, envelope.error, sse.encode)
         return await wire.perform(operation, message, call, form, self._options, JSON)
 
     def _unasked(self, name: str, surface: str) -> str:

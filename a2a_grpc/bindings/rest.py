@@ -9,7 +9,7 @@ of the name `error`, which is where deployed clients of both versions look (STRE
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Final
@@ -20,7 +20,7 @@ from google.protobuf.message import Message
 
 from a2a_grpc import v03, v03_names
 from a2a_grpc.bindings import sse, wire
-from a2a_grpc.bindings.wire import A2A_JSON, JSON, Answer, HttpReply, HttpRequest, Operation
+from a2a_grpc.bindings.wire import A2A_JSON, JSON, Answer, Form, HttpReply, HttpRequest, Operation
 from a2a_grpc.call import PUSH_EXTRAS, REST, V03, V1, Call
 from a2a_grpc.config import Options
 from a2a_grpc.errors import (
@@ -60,53 +60,19 @@ class _Reading:
         return dumps({"error": body})
 
 
-class _Form:
-    """v1.0 answers: the bare ProtoJSON of the output message."""
-
-    def __init__(self, reading: _Reading, print_: Any) -> None:
-        self._print = print_
-        self.error = reading.error
-        self.failed = sse.fault
-
-    def result(self, message: Message) -> bytes:
-        return dumps(self._print(message))
-
-    def events(self, event: Message) -> Sequence[bytes]:
-        return (dumps(self._print(event)),)
-
-    def last(self) -> Sequence[bytes]:
-        return ()
-
-
-class _V03Form:
+def _v03_form(reading: _Reading, call: Call, options: Options, streaming: bool) -> Form:
     """v0.3 answers, in the dialect of the request (V03-21)."""
+    operation, dialect, base64 = call.operation, reading.dialect, wire.base64_bytes(call, options)
+    closes = options.close_on_input_required
+    down = None
+    if streaming:
+        down = v03.StreamDown(operation, dialect, closes_on_input=closes, rest=True, base64_bytes=base64)
 
-    def __init__(self, reading: _Reading, call: Call, dialect: str, options: Options) -> None:
-        form = options.v03_file_bytes
-        # The deployed Python client takes file bytes for base64 text; the proto's type says raw.
-        self._base64 = form == "base64" or (form == "auto" and "python-httpx" in call.metadata.get("user-agent", ""))
-        self._call = call
-        self._dialect = dialect
-        self._down = v03.StreamDown(
-            call.operation,
-            dialect,
-            closes_on_input=options.close_on_input_required,
-            rest=True,
-            base64_bytes=self._base64,
-        )
-        self.error = reading.error
-        self.failed = sse.fault
+    def show(answer: Message) -> Any:
+        schemes = call.attributes.get(PUSH_EXTRAS)
+        return v03.down_rest(operation, answer, dialect, base64_bytes=base64, schemes=schemes)
 
-    def result(self, message: Message) -> bytes:
-        schemes = self._call.attributes.get(PUSH_EXTRAS)
-        call, dialect = self._call, self._dialect
-        return dumps(v03.down_rest(call.operation, message, dialect, base64_bytes=self._base64, schemes=schemes))
-
-    def events(self, event: Any) -> Sequence[bytes]:
-        return [dumps(value) for value in self._down.event(event)]
-
-    def last(self) -> Sequence[bytes]:
-        return [dumps(value) for value in self._down.finish()]
+    return Form(show, dumps, reading.error, sse.fault, down)
 
 
 class Rest:
@@ -170,18 +136,15 @@ class Rest:
         match = self._routers[version].find(request.verb, path)
         operation = reading.operation = self._rows[version][match.method.name]
         body = _body(request)
-        dialect = ""
         if version == V03:
-            message, extra, dialect = v03.up_rest(operation.name, match.variables, pairs, body)
-            reading.dialect = dialect
+            message, extra, reading.dialect = v03.up_rest(operation.name, match.variables, pairs, body)
         else:
             message, extra = operation.decode(_merged(match.method.request, body, pairs, match.variables), ""), {}
         call = wire.make_call(request, operation.name, REST, version, message, tenant, extra)
-        form: wire.Form
         if version == V03:
-            form = _V03Form(reading, call, dialect, self._options)
+            form = _v03_form(reading, call, self._options, operation.streaming)
         else:
-            form = _Form(reading, operation.printer(message))
+            form = Form(operation.printer(message), dumps, reading.error, sse.fault)
         return await wire.perform(operation, message, call, form, self._options, reading.media)
 
 

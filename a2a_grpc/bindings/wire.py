@@ -12,16 +12,16 @@ import logging
 import math
 import re
 import uuid
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 from urllib.parse import parse_qsl
 
 from google.protobuf.message import Message
 
-from a2a_grpc import errors
+from a2a_grpc import errors, v03
 from a2a_grpc.bindings import sse
-from a2a_grpc.call import V03, V1, VERSIONS, Call, extension_uris, told_version
+from a2a_grpc.call import GRPC, REST, V03, V1, VERSIONS, Call, extension_uris, told_version
 from a2a_grpc.config import Options
 from a2a_grpc.errors import A2AError, InternalError, InvalidParamsError, VersionNotSupportedError, Violation
 from a2a_grpc.methods import Method
@@ -163,6 +163,16 @@ def is_json(media_type: str) -> bool:
     return name in ("", JSON) or name.endswith("+json")
 
 
+BASE64_READERS: Final[Mapping[str, str]] = {GRPC: "grpc-python", REST: "python-httpx"}
+"""User agent of a much used v0.3 client, which takes file bytes for base64 text although the proto's type says raw."""
+
+
+def base64_bytes(call: Call, options: Options) -> bool:
+    """Whether file bytes in the answers to a v0.3 call over gRPC or REST are written as base64 text."""
+    form = options.v03_file_bytes
+    return form == "base64" or (form == "auto" and BASE64_READERS[call.binding] in call.metadata.get("user-agent", ""))
+
+
 # -- the run of one operation
 
 
@@ -193,47 +203,42 @@ class Operation:
         return self._encode
 
 
-class Form(Protocol):
-    """How the answers to one call look on its wire and in its version."""
+@dataclass(slots=True)
+class Form:
+    """How the answers to one call look on its wire and in its version.
 
-    def result(self, message: Message) -> bytes:
-        """The body of a plain answer."""
+    show: the JSON value of an answer; without `down` also of an event. write: a value as a body or an event's data.
+    error: the body of an error, alone or in a stream. failed: the event that ends a stream with the body of an error.
+    down: what makes the events of v0.3 out of those of v1.0; default None: they are shown as they are.
+    """
 
-    def events(self, event: Message) -> Sequence[bytes]:
-        """The JSON documents that one event becomes."""
-
-    def last(self) -> Sequence[bytes]:
-        """What is left to say when the stream ends regularly."""
-
-    def error(self, fault: A2AError) -> bytes:
-        """The body of an error, alone or in a stream."""
-
-    def failed(self, body: bytes) -> bytes:
-        """The event that ends a stream with the body of an error."""
+    show: Callable[[Any], Any]
+    write: Callable[[Any], bytes]
+    error: Callable[[A2AError], bytes]
+    failed: Callable[[bytes], bytes]
+    down: v03.StreamDown | None = None
 
 
 async def perform(
     operation: Operation, message: Message, call: Call, form: Form, options: Options, media: str
 ) -> Answer:
     """Run one operation; media is the Content-Type of a plain answer. Raises what came before the first event."""
+    show, write, down = form.show, form.write, form.down
     if not operation.streaming:
-        body = form.result(await operation.handler(message, call))
+        body = write(show(await operation.handler(message, call)))
         return HttpReply(200, {"content-type": media, **activated(call)}, body)
 
     operation.room()
 
-    def frames(event: Message) -> bytes:
-        documents = form.events(event)
-        position = call.position or None
-        if len(documents) == 1:
-            return sse.encode(documents[0], position)
-        # Only the last of several carries the number: who saw that one saw the whole event.
-        return b"".join(map(sse.encode, documents[:-1])) + b"".join(sse.encode(one, position) for one in documents[-1:])
+    def frames(event: Any) -> bytes:
+        if down is None:
+            return sse.encode(write(show(event)), call.position or None)
+        return b"".join([sse.encode(write(value), call.position or None) for value in down.event(event)])
 
     stream = sse.EventStream(
         operation.handler(message, call),
         frames,
-        lambda: b"".join(map(sse.encode, form.last())),
+        lambda: b"".join([sse.encode(write(value)) for value in (down.finish() if down else ())]),
         lambda fault: form.failed(form.error(public(fault))),
         options.heartbeat,
     )
