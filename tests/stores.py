@@ -32,8 +32,8 @@ async def postgres_url() -> AsyncIterator[str]:
     try:
         await connection.execute(f"CREATE SCHEMA {name}")
         yield f"{server}?search_path={name}"
-        await connection.execute(f"SET client_min_messages = error; DROP SCHEMA {name} CASCADE")
     finally:
+        await connection.execute(f"SET client_min_messages = error; DROP SCHEMA IF EXISTS {name} CASCADE")
         await connection.close()
 
 

@@ -4,17 +4,14 @@ Laws: one connection of its own, beside those of the store, both to listen and t
 """
 
 import asyncio
-import logging
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
 import asyncpg
 
 from a2a_grpc.tasks import schema_postgres as pg
 from a2a_grpc.tasks.postgres_link import BROKEN, rows
-
-log: Final = logging.getLogger("a2a_grpc")
 
 _PATIENCE = 10.0  # seconds for one statement or one try to connect
 _PAUSE = 0.25  # seconds between tries to connect again
