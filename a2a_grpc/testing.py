@@ -54,8 +54,8 @@ async def connect(
 def _wire(server: Server, interface: v1.AgentInterface, version: str) -> Wire:
     if interface.protocol_binding == GRPC:
         return ServiceWire(server.service, version)
-    answer = {JSONRPC: JsonRpc, REST: Rest}[interface.protocol_binding](server.service, server.options).answer
-    session: Any = _Session(answer)
+    ends: Mapping[str, type[JsonRpc | Rest]] = {JSONRPC: JsonRpc, REST: Rest}
+    session: Any = _Session(ends[interface.protocol_binding](server.service, server.options).answer)
     return HTTP_WIRES[interface.protocol_binding](session, interface, version)
 
 

@@ -81,16 +81,14 @@ async def ask_rest(
     body: Any = None,
     *,
     options: Options | None = None,
-    tenant: str = "",
-    prefixless: bool = True,
     **headers: str,
 ) -> Answer:
     """Send a request line and an object (or raw bytes) to a REST wire; headers with _ for -."""
     path, _, query = target.partition("?")
     raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    wire = Rest(service, options or Options(), prefixless)
-    return await wire.answer(HttpRequest(verb, path, query, named, raw), tenant)
+    wire = Rest(service, options or Options())
+    return await wire.answer(HttpRequest(verb, path, query, named, raw))
 
 
 async def rest_value(*request: Any, status: int = 200, **more: Any) -> Any:

@@ -23,13 +23,13 @@ def service():
     return FakeService()
 
 
-async def answer(service, body, *, options=None, query="", tenant="", verb="POST", **headers):
+async def answer(service, body, *, options=None, query="", verb="POST", **headers):
     """Send an object (or raw bytes) and give back the answer; headers with _ for -."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     named.setdefault("content-type", "application/json")
     wire = JsonRpc(service, options or Options())
-    return await wire.answer(HttpRequest(verb, "/", query, named, raw), tenant)
+    return await wire.answer(HttpRequest(verb, "/", query, named, raw))
 
 
 def rpc(method, params=ABSENT, ident=1, **more):
@@ -318,13 +318,10 @@ async def test_activated_extensions_are_told_under_the_versions_name(service, me
         await reply.chunks.aclose()
 
 
-@pytest.mark.requirement("TENANT-04", "TENANT-03")
-async def test_the_tenant_is_a_member_of_params_or_the_address(service):
+@pytest.mark.requirement("TENANT-04")
+async def test_the_tenant_is_a_member_of_params(service):
     await ask(service, rpc("GetTask", {"id": "t1", "tenant": "acme"}))
-    await ask(service, rpc("tasks/get", {"id": "t1"}), tenant="acme")
-    assert [call.tenant for _, call in service.calls] == ["acme", "acme"]
-    value = await ask(service, rpc("GetTask", {"id": "t1", "tenant": "other"}), tenant="acme")
-    assert value["error"]["code"] == -32602
+    assert service.calls[0][1].tenant == "acme"
 
 
 async def test_headers_are_the_calls_metadata(service):

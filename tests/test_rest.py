@@ -113,13 +113,6 @@ async def test_a_field_said_twice_alike_is_fine(service, verb, target, body, ten
     assert service.calls[0][1].tenant == tenant
 
 
-@pytest.mark.requirement("TENANT-03")
-async def test_an_address_may_stand_for_a_tenant(service):
-    await rest_value(service, "GET", "/tasks/t1", tenant="acme")
-    assert service.calls[0][1].tenant == "acme"
-    await rest_value(service, "GET", "/other/tasks/t1", tenant="acme", status=400)
-
-
 @pytest.mark.requirement("REST-11", "REST-13", "REST-23", "BL-23", "BL-24", "LIST-10")
 async def test_query_values_become_fields(service):
     value = await rest_value(
@@ -321,10 +314,6 @@ async def test_versions_that_cannot_be_served_are_refused_in_the_form_of_the_pat
 async def test_old_paths_are_refused_where_the_old_version_is_off(service):
     value = await rest_value(service, "GET", "/v1/tasks/t1", options=Options(versions=("1.0",)), status=400)
     assert value["error"]["details"][0]["metadata"] == {"supportedVersions": "1.0"}
-
-
-async def test_the_prefix_of_the_old_version_can_be_made_a_must(service):
-    await rest_value(service, "GET", "/tasks/t1", a2a_version="0.3", prefixless=False, status=404)
 
 
 @pytest.mark.requirement("EXT-05", "EXT-14", "V03-36", "REST-21")

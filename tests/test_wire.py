@@ -63,9 +63,9 @@ def test_a_known_version_that_is_switched_off_is_refused():
     assert caught.value.metadata == {"supportedVersions": "1.0"}
 
 
-def made(headers, message=None, tenant=""):
+def made(headers, message=None):
     request = HttpRequest("POST", "/", "", headers)
-    return wire.make_call(request, "GetTask", "JSONRPC", "1.0", message or v1.GetTaskRequest(id="t"), tenant, {})
+    return wire.make_call(request, "GetTask", "JSONRPC", "1.0", message or v1.GetTaskRequest(id="t"), {})
 
 
 @pytest.mark.requirement("EXT-02", "EXT-14", "BL-33")
@@ -82,14 +82,9 @@ def test_last_event_id_is_the_position_to_start_from(text, position):
     assert made({"last-event-id": text}).resume == position
 
 
-@pytest.mark.requirement("TENANT-03", "TENANT-04")
-def test_the_tenant_comes_from_the_message_or_from_the_address_and_they_must_agree():
+@pytest.mark.requirement("TENANT-04")
+def test_the_tenant_comes_from_the_message():
     assert made({}, v1.GetTaskRequest(id="t", tenant="acme")).tenant == "acme"
-    message = v1.GetTaskRequest(id="t")
-    assert made({}, message, "acme").tenant == "acme" == message.tenant
-    assert made({}, v1.GetTaskRequest(id="t", tenant="acme"), "acme").tenant == "acme"
-    with pytest.raises(errors.InvalidParamsError):
-        made({}, v1.GetTaskRequest(id="t", tenant="other"), "acme")
 
 
 def test_query_bytes_that_are_no_text_are_a_bad_parameter():

@@ -205,7 +205,7 @@ class _Door:
         extra: Mapping[str, Any] = {}
         if self.old:
             request, extra = v03.up_message(self.operation, request)
-        call = make_call(carrier, self.operation, GRPC, self.version, request, "", extra)
+        call = make_call(carrier, self.operation, GRPC, self.version, request, extra)
         remaining = context.time_remaining()
         if remaining is not None:
             call.deadline = time.monotonic() + remaining

@@ -80,14 +80,11 @@ class JsonRpc:
         self._rows = {name: (V1, row) for name, row in rows.items()}
         self._rows |= {name: (V03, rows[operation]) for name, operation in v03_names.BY_JSONRPC.items()}
 
-    async def answer(self, request: HttpRequest, tenant: str = "") -> Answer:
-        """The answer to a request, whatever its bytes are. tenant: the one that the address stands for, if any.
-
-        Raises nothing but the cancellation of the running task.
-        """
+    async def answer(self, request: HttpRequest) -> Answer:
+        """The answer to a request, whatever its bytes are. Raises nothing but the cancellation of the running task."""
         envelope = _Envelope()
         try:
-            return await self._run(request, tenant, envelope)
+            return await self._run(request, envelope)
         except (Exception, asyncio.CancelledError) as fault:
             return _refusal(wire.outcome(fault), envelope)
 
@@ -99,7 +96,7 @@ class JsonRpc:
                 _open(request.body, envelope)
         return HttpReply(_status(error), wire.error_headers(error, JSON), envelope.error(error))
 
-    async def _run(self, request: HttpRequest, tenant: str, envelope: _Envelope) -> Answer:
+    async def _run(self, request: HttpRequest, envelope: _Envelope) -> Answer:
         if request.verb != "POST":
             raise MethodNotAllowedError(allow=("POST",))
         if not wire.is_json(request.headers.get("content-type", "")):
@@ -119,7 +116,7 @@ class JsonRpc:
             envelope.dialect = v03.J03
         else:
             message, extra = operation.decode(params, ""), {}
-        call = wire.make_call(request, operation.name, JSONRPC, version, message, tenant, extra)
+        call = wire.make_call(request, operation.name, JSONRPC, version, message, extra)
         if version == V03:
             form = _v03_form(envelope, call, self._options, operation.streaming)
         else:

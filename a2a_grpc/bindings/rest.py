@@ -79,7 +79,6 @@ class Rest:
     """The server's end.
 
     servicer: any object with the eleven v1.0 methods `(request, call)`; options: the server's.
-    prefixless: whether a request that asks for v0.3 may leave out `/v1`; default True.
     room: raises ResourceExhaustedError when no more streams may be opened; default: there is always room.
     """
 
@@ -87,11 +86,9 @@ class Rest:
         self,
         servicer: object,
         options: Options,
-        prefixless: bool = True,
         room: Callable[[], None] = lambda: None,
     ) -> None:
         self._options = options
-        self._prefixless = prefixless
         rows = {name: Operation(servicer, method, room) for name, method in METHODS[V1].items()}
         self._rows = {
             V1: rows,
@@ -99,14 +96,11 @@ class Rest:
         }
         self._routers = {version: Router(methods.values()) for version, methods in METHODS.items()}
 
-    async def answer(self, request: HttpRequest, tenant: str = "") -> Answer:
-        """The answer to a request, whatever its bytes are. tenant: the one that the address stands for, if any.
-
-        Raises nothing but the cancellation of the running task.
-        """
+    async def answer(self, request: HttpRequest) -> Answer:
+        """The answer to a request, whatever its bytes are. Raises nothing but the cancellation of the running task."""
         reading = self._reading(request)
         try:
-            return await self._run(request, tenant, reading)
+            return await self._run(request, reading)
         except (Exception, asyncio.CancelledError) as fault:
             return _plain(wire.outcome(fault), reading)
 
@@ -124,14 +118,14 @@ class Rest:
         told = headers.get("accept", ""), headers.get("content-type", "")
         return reply_type(*told, self._options.rest_media_type)
 
-    async def _run(self, request: HttpRequest, tenant: str, reading: _Reading) -> Answer:
+    async def _run(self, request: HttpRequest, reading: _Reading) -> Answer:
         pairs = wire.query_pairs(request)
         asked = wire.asked_version(request, pairs) or (V03 if self._options.strict_version else reading.version)
         path, old = request.path, reading.version == V03
         version = reading.version = wire.offered(asked, self._options)
         if old != (version == V03):
             reading.media = JSON if version == V03 else self._media(request)
-            if version == V03 and self._prefixless:
+            if version == V03:
                 path = PREFIX + path
         match = self._routers[version].find(request.verb, path)
         operation = reading.operation = self._rows[version][match.method.name]
@@ -140,7 +134,7 @@ class Rest:
             message, extra, reading.dialect = v03.up_rest(operation.name, match.variables, pairs, body)
         else:
             message, extra = operation.decode(_merged(match.method.request, body, pairs, match.variables), ""), {}
-        call = wire.make_call(request, operation.name, REST, version, message, tenant, extra)
+        call = wire.make_call(request, operation.name, REST, version, message, extra)
         if version == V03:
             form = _v03_form(reading, call, self._options, operation.streaming)
         else:

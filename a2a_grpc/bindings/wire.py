@@ -133,16 +133,10 @@ def make_call(
     binding: str,
     version: str,
     message: Any,
-    tenant: str,
     extra: Mapping[str, Any],
 ) -> Call:
-    """The `Call` of a request. tenant: the one the address stands for, "" for none; a message that names another is
-    refused with InvalidParamsError, one that names none gets it (TENANT-03). extra: v0.3 request metadata."""
+    """The `Call` of a request. extra: v0.3 request metadata."""
     headers = request.headers
-    if tenant and message.tenant != tenant:
-        if message.tenant:
-            raise InvalidParamsError(violations=[("tenant", "is not the tenant of this address")])
-        message.tenant = tenant
     last = headers.get("last-event-id", "")
     return Call(
         operation=operation,
