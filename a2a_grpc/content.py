@@ -6,7 +6,6 @@ Each failure names the field (ERR-06). Required fields are not here (methods.py)
 
 import re
 from typing import Final
-from urllib.parse import urlsplit
 
 import orjson
 from a2a_stubs import v1
@@ -19,14 +18,12 @@ from a2a_grpc.errors import (
     InvalidParamsError,
     PushNotificationNotSupportedError,
 )
+from a2a_grpc.push_guard import Guard
 from a2a_grpc.tasks.store import PushConfig
-
-WEBHOOK_SCHEMES: Final = ("https", "http")
 
 LONGEST_ID: Final = 1024
 """UTF-8 bytes of an id that a caller makes up. Stores index such ids, and no index takes any length (DATA-15)."""
 
-_UNFIT_IN_ADDRESS: Final = re.compile(r"[\x00-\x20\x7f]")
 _UNFIT_IN_HEADER: Final = re.compile(r"[\x00-\x1f\x7f]")
 _AUTH_SCHEME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
@@ -38,6 +35,7 @@ class Rules:
         modes = [*agent.default_input_modes, *(mode for skill in agent.skills for mode in skill.input_modes)]
         self._accepted = frozenset(mode.lower() for mode in modes)
         self._options = options
+        self._guard = Guard(options.push_allow, options.push_https_only)
 
     def check(self, request: v1.SendMessageRequest) -> None:
         """Refuse what a send must not hold; drops an inline push config when the options say so (I-61)."""
@@ -69,7 +67,7 @@ class Rules:
         if not request.configuration.HasField("task_push_notification_config"):
             return
         if self._options.push_notifications:
-            check_webhook(
+            self.check_webhook(
                 request.configuration.task_push_notification_config,
                 "configuration.taskPushNotificationConfig.",
             )
@@ -77,6 +75,21 @@ class Rules:
             request.configuration.ClearField("task_push_notification_config")
         else:
             raise PushNotificationNotSupportedError
+
+    def check_webhook(self, config: v1.TaskPushNotificationConfig, path: str = "") -> None:
+        """Refuse an address that no delivery could use or none may, and a token or credentials that would be more than
+        themselves in a request's head (PUSH-02, PUSH-21, SEC-03)."""
+        wrong = _too_long(config.id, f"{path}id")
+        if why := self._guard.refusal(config.url):
+            wrong.append((f"{path}url", why))
+        told = config.authentication
+        if told.scheme and not _AUTH_SCHEME.fullmatch(told.scheme):
+            wrong.append((f"{path}authentication.scheme", "must be the name of an HTTP authentication scheme"))
+        for name, text in (("token", config.token), ("authentication.credentials", told.credentials)):
+            if _UNFIT_IN_HEADER.search(text):
+                wrong.append((f"{path}{name}", "must not hold control characters"))
+        if wrong:
+            raise InvalidParamsError(violations=wrong)
 
 
 def _too_long(ident: str, field: str) -> list[tuple[str, str]]:
@@ -90,27 +103,6 @@ def check_history(asked: v1.SendMessageConfiguration | v1.GetTaskRequest | v1.Li
     """Refuse a negative historyLength (OP-GET-03, BL-23)."""
     if asked.history_length < 0:
         raise InvalidParamsError(violations=[(f"{path}historyLength", "must not be negative")])
-
-
-def check_webhook(config: v1.TaskPushNotificationConfig, path: str = "") -> None:
-    """Refuse an address, a token or credentials that no delivery could use, or that would be more than themselves in
-    a request's head (PUSH-02, SEC-03)."""
-    wrong = _too_long(config.id, f"{path}id")
-    try:
-        address = urlsplit(config.url)
-        usable = address.scheme in WEBHOOK_SCHEMES and bool(address.hostname) and address.port != 0
-    except ValueError:
-        usable = False
-    if not usable or _UNFIT_IN_ADDRESS.search(config.url):
-        wrong.append((f"{path}url", "must be an absolute http or https address"))
-    told = config.authentication
-    if told.scheme and not _AUTH_SCHEME.fullmatch(told.scheme):
-        wrong.append((f"{path}authentication.scheme", "must be the name of an HTTP authentication scheme"))
-    for name, text in (("token", config.token), ("authentication.credentials", told.credentials)):
-        if _UNFIT_IN_HEADER.search(text):
-            wrong.append((f"{path}{name}", "must not hold control characters"))
-    if wrong:
-        raise InvalidParamsError(violations=wrong)
 
 
 def push_config(config: v1.TaskPushNotificationConfig, call: Call) -> PushConfig:

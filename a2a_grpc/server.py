@@ -27,6 +27,8 @@ from a2a_grpc.bindings.streams import Streams
 from a2a_grpc.bindings.wire import HttpReply, HttpRequest
 from a2a_grpc.call import Call, Interceptor
 from a2a_grpc.config import OptionError, Options
+from a2a_grpc.push_guard import Guard
+from a2a_grpc.push_post import HttpPoster
 from a2a_grpc.routing import ByTenant, surround
 from a2a_grpc.service import RESUME_EXTENSION, A2AService
 from a2a_grpc.tasks.bus import Bus, LocalBus
@@ -158,6 +160,7 @@ class Server:
             bus or (LocalBus() if store and not self.options.bus else open_bus(self.options)),
             self.agents,
             self.options,
+            _poster(self.options),
         )
         self.streams = Streams(self.options.max_streams)
         self.ready = False
@@ -346,6 +349,12 @@ class Server:
             return await cards.extended(agent, call, lambda: self._card(name, prefix, base))
 
         return extended
+
+
+def _poster(options: Options) -> HttpPoster | None:
+    if not options.push_notifications:
+        return None
+    return HttpPoster(Guard(options.push_allow, options.push_https_only), options.push_timeout)
 
 
 def _check_names(agents: Mapping[str, Agent], options: Options) -> None:

@@ -26,6 +26,8 @@ from a2a_grpc.errors import (
     UnavailableError,
     UnsupportedOperationError,
 )
+from a2a_grpc.push import Deliverer
+from a2a_grpc.push_hosts import Poster
 from a2a_grpc.tasks.bus import Bus
 from a2a_grpc.tasks.feed import POLL, Feeds
 from a2a_grpc.tasks.handle import TurnEnded
@@ -109,10 +111,13 @@ class Started:
 class Engine:
     """Runs the turns of some agents, by name, on a store that is open while the engine runs.
 
+    poster: calls webhooks; default None, and then what is due to them waits in the store for a server that has one.
     Every method may raise UnavailableError while the server stops, and InternalError when the store fails.
     """
 
-    def __init__(self, store: Store, bus: Bus, agents: Mapping[str, Agent], options: Options) -> None:
+    def __init__(
+        self, store: Store, bus: Bus, agents: Mapping[str, Agent], options: Options, poster: Poster | None = None
+    ) -> None:
         self.store = store
         self.bus = bus
         self.agents = dict(agents)
@@ -122,6 +127,7 @@ class Engine:
         self.draining = False
         self._runtime = Runtime(store, bus, options, self.feeds, holder)
         self._upkeep = Upkeep(self._runtime, self.agents, self._rerun, self._hear)
+        self.push = Deliverer(store, bus, options, holder, poster)
         self._sends: dict[tuple[Scope, str], Started] = {}
 
     # -- life
@@ -138,6 +144,7 @@ class Engine:
         self.feeds.open()
         await self.bus.open()
         await self._upkeep.start()
+        self.push.start()
 
     async def drain(self, grace: float) -> None:
         """Stop: no new turns, running ones have `grace` seconds, then their tasks are settled, or left to the next
@@ -146,6 +153,7 @@ class Engine:
         await self._upkeep.drain(grace)
         self.feeds.close(UnavailableError("The server is stopping"))
         await self._upkeep.stop()
+        await self.push.stop()
         await self.bus.close()
 
     # -- sending
@@ -299,7 +307,7 @@ class Engine:
         except TurnEnded:
             raise UnsupportedOperationError("The task is being worked on") from None
         for config in self._push_configs(call, request, turn.task_id):
-            await self.store.put_push_config(turn.scope, config)
+            await self.push.put(turn.scope, config)
         return Started(turn.task_id)
 
     def _rerun(self, row: TaskRow, fold: Fold, request: v1.SendMessageRequest, answering: bool) -> None:
@@ -347,6 +355,7 @@ class Engine:
         config.CopyFrom(request.configuration.task_push_notification_config)
         config.ClearField("tenant")
         config.task_id, config.id = task_id, config.id or task_id
+        self.push.watch(task_id)
         return (push_config(config, call),)
 
     # -- reading

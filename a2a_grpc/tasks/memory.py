@@ -314,7 +314,7 @@ class MemoryStore:
         entry = self._find(delivery.scope, task_id)
         push = entry and entry.push.get(config_id)
         # A report that knows less than is stored comes from a claim that ran out, or speaks of a replaced config.
-        if push and push.cursor <= cursor:
+        if push and push.config == delivery.config and push.cursor <= cursor:
             push.cursor, push.attempts, push.next_ms = cursor, attempts, next_ms
             self._pending.pop((task_id, config_id), None)
             self._queue(push)

@@ -199,8 +199,9 @@ class PostgresStore:
     async def delivered(self, delivery: Delivery, cursor: int, attempts: int, next_ms: int) -> None:
         """Report on a claimed delivery (see Store.delivered)."""
         config = delivery.config
-        values = sql.values_of(delivery.scope, task_id=config.task_id, config_id=config.config_id)
-        await self._link.rows(sql.DELIVERED, values | {"cursor": cursor, "attempts": attempts, "next_ms": next_ms})
+        values = sql.values_of(delivery.scope, task_id=config.task_id, config_id=config.config_id, config=config.config)
+        report = {"cursor": cursor, "attempts": attempts, "next_ms": next_ms}
+        await self._link.rows(sql.DELIVERED, values | report)
 
     # -- retention
 

@@ -198,7 +198,7 @@ CLAIM: Final = """UPDATE push_configs SET holder = :holder, next_ms = :until_ms
 FREE_CLAIMS: Final = "UPDATE push_configs SET holder = '', next_ms = 0 WHERE holder <> ''"
 # A report that knows less than is stored comes from a claim that ran out, or speaks of a replaced config.
 DELIVERED: Final = f"""UPDATE push_configs SET cursor = :cursor, attempts = :attempts, next_ms = :next_ms, holder = ''
-    WHERE task = {_TASK} AND config_id = :config_id AND cursor <= :cursor"""
+    WHERE task = {_TASK} AND config_id = :config_id AND config = :config AND cursor <= :cursor"""
 
 
 # -- retention

@@ -219,8 +219,8 @@ class SQLiteStore:
 
     async def delivered(self, delivery: Delivery, cursor: int, attempts: int, next_ms: int) -> None:
         """Report on a claimed delivery (see Store.delivered)."""
-        task_id, config_id = delivery.config.task_id, delivery.config.config_id
-        values = _of(delivery.scope, task_id=task_id, config_id=config_id)
+        config = delivery.config
+        values = _of(delivery.scope, task_id=config.task_id, config_id=config.config_id, config=config.config)
         values |= {"cursor": cursor, "attempts": attempts, "next_ms": next_ms}
         await self._file.write(lambda connection: connection.execute(sql.DELIVERED, values).rowcount)
 

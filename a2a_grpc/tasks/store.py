@@ -297,7 +297,8 @@ class Store(Protocol):
 
     async def delivered(self, delivery: Delivery, cursor: int, attempts: int, next_ms: int) -> None:
         """Report on a claimed delivery: events up to `cursor` are done with; `attempts` failures so far, the next
-        attempt not before `next_ms` (0 with attempts 0: go on at once)."""
+        attempt not before `next_ms` (0 with attempts 0: go on at once). Nothing happens if the config was deleted
+        or replaced meanwhile, or another report knows more."""
 
     async def trim(self, retention: Retention) -> list[str]:
         """Delete what retention no longer keeps, with everything beside it; answers the ids of the deleted tasks."""

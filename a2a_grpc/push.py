@@ -1,0 +1,320 @@
+"""Delivery of push notifications: every event of a task to every webhook of the task, beside everything else.
+
+Laws: the log is the outbox. A config has a cursor in its task's log, which the store keeps, and moves when a receiver
+has said 2xx; so nothing is lost by a crash, and what was in flight is sent again under the same number (PUSH-14). Who
+sends for a config has claimed it for a while; one event at a time, in order (PUSH-18). No turn, no stream and no call
+waits for a webhook (PUSH-19). The version that made a config decides what its receiver gets (PUSH-29).
+"""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, NamedTuple
+
+from a2a_stubs import v1
+from yarl import URL
+
+from a2a_grpc.call import V03, V1
+from a2a_grpc.config import Options
+from a2a_grpc.errors import A2AError
+from a2a_grpc.protojson import dumps, to_json
+from a2a_grpc.push_hosts import Hosts, Outcome, Poster
+from a2a_grpc.tasks.bus import Bus
+from a2a_grpc.tasks.start import now_ms
+from a2a_grpc.tasks.state import Fold, status_of
+from a2a_grpc.tasks.store import Delivery, Event, PushConfig, Scope, Store
+from a2a_grpc.v03 import down_result
+
+log: Final = logging.getLogger("a2a_grpc")
+
+POLL: Final = 1.0
+"""Seconds between looks for configs that other replicas, earlier runs or failures have left something to send."""
+GAP: Final = 0.02
+"""Least seconds between two looks, so that a busy task costs the store little."""
+PAGE: Final = 64
+"""Events read at a time."""
+FIRST_WAIT: Final = 1.0
+LONGEST_WAIT: Final = 900.0
+"""Seconds before the first and between late repetitions; each wait is twice the last, less up to a half (PUSH-15)."""
+NEVER: Final = 1 << 62
+"""The time of the next attempt, in ms, of a config that was given up; making it anew brings it back."""
+WATCHED: Final = 10_000
+"""Tasks whose commits wake the delivery at once; of all others it learns by looking."""
+LAST_STEPS: Final = 0.5
+"""Seconds for what is being sent when the server stops."""
+TOKEN_HEADER: Final = "X-A2A-Notification-Token"
+NUMBER_HEADER: Final = "X-A2A-Notification-Id"
+"""Header with `TASK.NUMBER`: a repetition has the number of what it repeats (PUSH-26)."""
+
+
+class Form(NamedTuple):
+    """What receivers of one protocol version get. wants: whether an event is sent. whole: the task as of the event is
+    sent, instead of the event."""
+
+    media_type: str
+    wants: Callable[[v1.StreamResponse], bool]
+    whole: bool
+
+
+FORMS: Final[Mapping[str, Form]] = {
+    V1: Form("application/a2a+json", lambda payload: not payload.HasField("message"), False),
+    V03: Form("application/json", lambda payload: status_of(payload) is not None, True),
+}
+"""By the version that made the config (PUSH-10, PUSH-11, PUSH-29, V03-37, I-50)."""
+
+
+@dataclass(slots=True)
+class _Sending:
+    """A claimed config at work. cursor: what is done with; attempts: failures so far; fold: the task as it was sent
+    last, where whole tasks are sent."""
+
+    poster: Poster
+    delivery: Delivery
+    config: v1.TaskPushNotificationConfig
+    cursor: int
+    attempts: int
+    fold: Fold | None = None
+
+
+def attempts_within(seconds: float) -> int:
+    """How many attempts fit into a time by the schedule of `FIRST_WAIT` and `LONGEST_WAIT`; at least 1."""
+    attempts, passed = 1, 0.0
+    while passed < seconds:
+        passed += _nominal_wait(attempts)
+        attempts += 1
+    return attempts
+
+
+def _nominal_wait(attempts: int) -> float:
+    return min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(attempts - 1, 30))
+
+
+class Deliverer:
+    """Sends what is due while it is started.
+
+    store, bus: those of the engine; holder: this process's name in claims. poster: who calls; None: nothing is sent.
+    Through `put` and `drop` configs are made and deleted, so that what is on its way stops first (PUSH-07).
+    """
+
+    def __init__(self, store: Store, bus: Bus, options: Options, holder: str, poster: Poster | None) -> None:
+        self._store, self._bus, self._options, self._holder = store, bus, options, holder
+        self._poster = poster
+        self._hosts = Hosts(max(1, options.push_concurrency // 4))
+        self._limit = attempts_within(options.push_give_up)
+        self._batch = options.push_timeout + 10.0
+        self._claim_ms = int((self._batch + options.push_timeout + 10.0) * 1000)
+        self._sending: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._watched: dict[str, None] = {}
+        self._wake = asyncio.Event()
+        self._running: asyncio.Task[None] | None = None
+        self._listening = self._stopping = False
+
+    # -- life
+
+    def start(self) -> None:
+        """Begin; the store and the bus must be open."""
+        if self._poster is None or self._running is not None:
+            return
+        if not self._listening:
+            self._bus.listen(self._hear)
+            self._listening = True
+        self._stopping = False
+        self._poster.open()
+        self._running = asyncio.create_task(self._run(self._poster), name="webhooks")
+
+    async def stop(self) -> None:
+        """End: what is being sent may end within `LAST_STEPS` seconds; the rest is left to the next start."""
+        running, self._running = self._running, None
+        if self._poster is None or running is None:
+            return
+        self._stopping = True
+        running.cancel()
+        await asyncio.wait((running,))
+        if self._sending:
+            await asyncio.wait(self._sending.values(), timeout=LAST_STEPS)
+        left = list(self._sending.values())
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        await self._poster.close()
+
+    # -- configs
+
+    def watch(self, task_id: str) -> None:
+        """Have the task's commits in this process sent at once, without waiting for the next look."""
+        self._watched.pop(task_id, None)
+        self._watched[task_id] = None
+        if len(self._watched) > WATCHED:
+            del self._watched[next(iter(self._watched))]
+
+    async def put(self, scope: Scope, config: PushConfig) -> bool:
+        """Create or replace a config (see Store.put_push_config); nothing more is sent for a replaced one."""
+        found = await self._store.put_push_config(scope, config)
+        if found:
+            self.watch(config.task_id)
+            await self._break_off(config.task_id, config.config_id)
+        return found
+
+    async def drop(self, scope: Scope, task_id: str, config_id: str) -> bool:
+        """Delete a config (see Store.delete_push_config); nothing is sent for it after this has returned (PUSH-07)."""
+        found = await self._store.delete_push_config(scope, task_id, config_id)
+        if found:
+            await self._break_off(task_id, config_id)
+        return found
+
+    async def _break_off(self, task_id: str, config_id: str) -> None:
+        if (task := self._sending.get((task_id, config_id))) is not None:
+            task.cancel()
+            await asyncio.wait((task,))
+
+    # -- the loop
+
+    def _hear(self, task_id: str, sequence: int) -> None:
+        if task_id in self._watched:
+            self._wake.set()
+
+    async def _run(self, poster: Poster) -> None:
+        while True:
+            self._wake.clear()
+            try:
+                await self._claim(poster)
+            except Exception:
+                log.exception("webhooks: looking for what is due failed; it is tried again")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(POLL):
+                    await self._wake.wait()
+            await asyncio.sleep(GAP)
+
+    async def _claim(self, poster: Poster) -> None:
+        free = self._options.push_concurrency - len(self._sending)
+        if free <= 0:
+            return
+        until, now = time.monotonic() + self._batch, now_ms()
+        for delivery in await self._store.due(self._holder, now, now + self._claim_ms, free):
+            key = delivery.config.task_id, delivery.config.config_id
+            if key not in self._sending:
+                self.watch(key[0])
+                work = self._deliver(poster, delivery, until)
+                task = self._sending[key] = asyncio.create_task(work, name=f"webhook of {key[0]}")
+                task.add_done_callback(partial(self._left, key))
+
+    def _left(self, key: tuple[str, str], _: object) -> None:
+        del self._sending[key]
+        self._wake.set()
+
+    # -- one config
+
+    async def _deliver(self, poster: Poster, delivery: Delivery, until: float) -> None:
+        """Send what is due to one webhook, until there is no more, it fails, or others are to have their turn."""
+        config = v1.TaskPushNotificationConfig.FromString(delivery.config.config)
+        sending = _Sending(poster, delivery, config, delivery.cursor, delivery.attempts)
+        host = _host_of(config.url)
+        try:
+            if wait := await self._hosts.enter(host):
+                await self._report(sending, wait)
+                return
+            outcome = Outcome()
+            try:
+                outcome = await self._follow(sending, until)
+            finally:
+                self._hosts.leave(host, outcome.ill)
+            await self._report(sending, 0 if outcome.delivered else self._failed(sending, outcome))
+        except asyncio.CancelledError:
+            await self._report(sending, 0)
+            raise
+        except Exception:
+            log.exception("task %s: sending to a webhook broke off; it is tried again", delivery.config.task_id)
+
+    async def _follow(self, sending: _Sending, until: float) -> Outcome:
+        delivery = sending.delivery
+        task_id, form = delivery.config.task_id, FORMS[delivery.config.version]
+        while events := await self._store.events(delivery.scope, task_id, sending.cursor, PAGE):
+            for event in events:
+                if form.wants(event.payload):
+                    if self._stopping or time.monotonic() > until or not await self._stands(delivery):
+                        return Outcome()
+                    outcome = await self._send(sending, form, event)
+                    if not outcome.delivered:
+                        return outcome
+                    sending.attempts = 0
+                sending.cursor = event.sequence
+        return Outcome()
+
+    async def _stands(self, delivery: Delivery) -> bool:
+        """Whether a config is still there as it was; another replica may have deleted or replaced it (PUSH-07)."""
+        config = delivery.config
+        return await self._store.push_config(delivery.scope, config.task_id, config.config_id) == config
+
+    async def _send(self, sending: _Sending, form: Form, event: Event) -> Outcome:
+        try:
+            body = await self._whole(sending, event) if form.whole else to_json(event.payload)
+        except A2AError as fault:
+            log.error(
+                "task %s: event %d cannot be told to a webhook: %s", sending.config.task_id, event.sequence, fault
+            )
+            return Outcome()
+        return await sending.poster.post(sending.config.url, _headers(sending, form, event), body)
+
+    async def _whole(self, sending: _Sending, event: Event) -> bytes:
+        """The task as of an event, in v0.3."""
+        scope, task_id = sending.delivery.scope, sending.config.task_id
+        fold = sending.fold
+        if fold is None:
+            row = await self._store.task(scope, task_id)
+            keep = self._options.keep_status_messages
+            fold = Fold.of(row, keep) if row is not None and row.folded < event.sequence else Fold(keep)
+        while fold.sequence < event.sequence:
+            missing = min(PAGE, event.sequence - fold.sequence)
+            events = await self._store.events(scope, task_id, fold.sequence, missing)
+            for earlier in events or (event,):
+                fold.apply(earlier)
+        sending.fold = fold
+        return dumps(down_result("", fold.task()))
+
+    # -- reports
+
+    def _failed(self, sending: _Sending, outcome: Outcome) -> float:
+        """Count a failure; seconds to wait before the next attempt, infinite when there is to be none (PUSH-15)."""
+        sending.attempts += 1
+        config = sending.config
+        told = config.task_id, config.id, _host_of(config.url), outcome.said
+        if outcome.gone or sending.attempts >= self._limit:
+            log.error("task %s: webhook %s at %s is given up: %s", *told)
+            return float("inf")
+        wait = max(outcome.wait, _nominal_wait(sending.attempts) * random.uniform(0.5, 1.0))
+        if sending.attempts == 1:
+            log.warning("task %s: webhook %s at %s failed and is tried again: %s", *told)
+        return wait
+
+    async def _report(self, sending: _Sending, wait: float) -> None:
+        """Say how far a claimed config has come; the claim ends, and it is not to be tried again before `wait`."""
+        next_ms = NEVER if wait == float("inf") else now_ms() + int(wait * 1000) if wait else 0
+        await self._store.delivered(sending.delivery, sending.cursor, sending.attempts, next_ms)
+
+
+def _host_of(url: str) -> str:
+    """Host and port of a webhook: all that a log may say of its address."""
+    try:
+        return URL(url).authority.rpartition("@")[2]
+    except ValueError:
+        return ""
+
+
+def _headers(sending: _Sending, form: Form, event: Event) -> dict[str, str]:
+    """The head of a request (PUSH-11 to PUSH-13, I-69)."""
+    config = sending.config
+    headers = {
+        "Content-Type": form.media_type,
+        "A2A-Version": sending.delivery.config.version,
+        NUMBER_HEADER: f"{config.task_id}.{event.sequence}",
+    }
+    if config.authentication.scheme and config.authentication.credentials:
+        headers["Authorization"] = f"{config.authentication.scheme} {config.authentication.credentials}"
+    if config.token:
+        headers[TOKEN_HEADER] = config.token
+    return headers
