@@ -181,7 +181,7 @@ class Client:
 
     async def _next_interface(self) -> None:
         self.interface = entry = self._choices.pop(0)
-        version = V03 if entry.protocol_version.startswith(V03) else V1
+        version = self._spoken
         if entry.protocol_binding != GRPC:
             self._wire = HTTP_WIRES[entry.protocol_binding](await self._http(), entry, version)
             return
@@ -194,9 +194,13 @@ class Client:
         self._resources.push_async_callback(channel.close)
         self._wire = GrpcWire(channel, entry.url, version)
 
+    @property
+    def _spoken(self) -> str:
+        return V03 if self.interface.protocol_version.startswith(V03) else V1
+
     def _prepare(self, operation: str, request: Any, last_event_id: str = "") -> tuple[Any, dict[str, str]]:
         """The request as it goes to the interface in use, with its tenant (TENANT-01), and the headers beside it."""
-        version = V03 if self.interface.protocol_version.startswith(V03) else V1
+        version = self._spoken
         if version == V03 and operation not in METHOD_NAMES:
             raise UnsupportedOperationError(f"version {V03} has no such operation")
         headers = {wire.VERSION_HEADER: version, **self._headers}

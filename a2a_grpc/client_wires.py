@@ -235,7 +235,7 @@ def _grpc_error(fault: grpc.aio.AioRpcError) -> A2AError:
         details.clear()
     text, number = fault.details() or "", fault.code().value[0]
     if any(detail["@type"].endswith("ErrorInfo") and detail.get("reason") in errors.BY_REASON for detail in details):
-        return wire.received(text, None, details)
+        return wire.received(text, None, details, headers=trailers)
     name, _, said = text.partition(": ")
     if name in wire.BY_NAME:
         return wire.BY_NAME[name](said)

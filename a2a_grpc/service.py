@@ -8,6 +8,7 @@ limits, then the tenant and the task (ERR-06, ERR-12, AUTH-05).
 
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from typing import Final
 
 from a2a_stubs import google, v1, v1_grpc
 from google.protobuf.message import Message
@@ -32,9 +33,12 @@ from a2a_grpc.tasks.engine import Engine, Started
 from a2a_grpc.tasks.state import TERMINAL
 from a2a_grpc.tasks.store import PushConfig, Scope, TaskQuery
 
-RESUME_EXTENSION = "urn:a2a-grpc:extension:resume:v1"
+RESUME_EXTENSION: Final = "urn:a2a-grpc:extension:resume:v1"
 """URI of the resume extension: when activated, each streamed event carries `{"sequence": n}` in its metadata under
 this URI; n is what `Last-Event-ID` (HTTP header or gRPC metadata `last-event-id`) takes to start from there."""
+
+_EVERY: Final = 1_000_000
+"""More push configs than a task can have."""
 
 ExtendedCard = Callable[[Call], Awaitable[v1.AgentCard | None]]
 
@@ -194,7 +198,7 @@ class A2AService(v1_grpc.A2AServiceServicer):
         if request.id:
             config = await store.push_config(scope, request.task_id, request.id)
         else:
-            configs = await store.push_configs(scope, request.task_id, "", 1_000_000) or []
+            configs = await store.push_configs(scope, request.task_id, "", _EVERY) or []
             config = next((entry for entry in configs if entry.config_id == request.task_id), None)
             config = config or (configs[-1] if configs else None)
         if config is None:
@@ -211,7 +215,7 @@ class A2AService(v1_grpc.A2AServiceServicer):
             raise InvalidParamsError(violations=[("pageSize", "must not be negative")])
         scope = self._scope(call)
         after = paging.read_name(request.page_token, scope, (request.task_id,))
-        size = request.page_size or 1_000_000
+        size = request.page_size or _EVERY
         found = await self._engine.store.push_configs(scope, request.task_id, after, size + 1)
         if found is None:
             raise TaskNotFoundError

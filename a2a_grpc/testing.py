@@ -17,7 +17,7 @@ from a2a_grpc.agent import Agent
 from a2a_grpc.bindings import wire
 from a2a_grpc.bindings.jsonrpc import JsonRpc
 from a2a_grpc.bindings.rest import Rest
-from a2a_grpc.call import GRPC, JSONRPC, REST, V1, Call, extension_uris
+from a2a_grpc.call import GRPC, JSONRPC, REST, V1, Call
 from a2a_grpc.client import Client
 from a2a_grpc.client_wires import HTTP_WIRES, Wire
 from a2a_grpc.config import Options
@@ -66,16 +66,8 @@ class ServiceWire:
         self._service, self._version = service, version
 
     def _call(self, operation: str, request: Any, headers: Mapping[str, str]) -> Call:
-        metadata = {name.lower(): value for name, value in headers.items()}
-        last = metadata.get("last-event-id", "")
-        return Call(
-            operation=operation,
-            version=self._version,
-            tenant=request.tenant,
-            metadata=metadata,
-            extensions=extension_uris(metadata.get("a2a-extensions", "")),
-            resume=int(last) if last else None,
-        )
+        carrier = wire.HttpRequest("", "", headers={name.lower(): value for name, value in headers.items()})
+        return wire.make_call(carrier, operation, GRPC, self._version, request, {})
 
     async def unary(self, operation: str, request: Message, headers: Mapping[str, str]) -> Any:
         """One call, one answer."""

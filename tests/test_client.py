@@ -7,12 +7,17 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import grpc
+import grpc.aio
 import pytest
 from a2a_stubs import v1
 from aiohttp import web
+from fakes import FakeService
 
 from a2a_grpc import errors
 from a2a_grpc.agent import Agent, Skill, TaskHandle
+from a2a_grpc.bindings.grpc import GrpcBinding
+from a2a_grpc.bindings.streams import Streams
 from a2a_grpc.client import Client
 from a2a_grpc.config import Options
 from a2a_grpc.server import Server
@@ -339,6 +344,20 @@ async def test_whatever_a_rest_peer_answers_becomes_a_typed_error(
         with pytest.raises(kind) as caught:
             await client.get("t")
         assert type(caught.value) is kind
+
+
+@pytest.mark.requirement("ERR-08")
+async def test_how_to_log_in_is_told_on_grpc_too() -> None:
+    service, server = FakeService(), grpc.aio.server()
+    service.fault = errors.UnauthenticatedError(challenge="Basic")
+    GrpcBinding(service, Options(), Streams(1)).add_to_server(server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    async with Client(f"grpc://127.0.0.1:{port}", timeout=PATIENCE) as client:
+        with pytest.raises(errors.UnauthenticatedError) as caught:
+            await client.get("t")
+    await server.stop(None)
+    assert caught.value.challenge == "Basic"
 
 
 async def test_a_stream_that_breaks_off_is_unavailable() -> None:

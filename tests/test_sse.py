@@ -1,6 +1,7 @@
 """Event streams as bytes: framing, heartbeats, the end in every way there is, and the parser of the client's end."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 
 import pytest
@@ -143,6 +144,22 @@ async def test_a_reader_that_leaves_closes_the_generator(steps):
     await found.aclose()
     assert closed == [True]
     await found.aclose()
+
+
+async def test_a_failure_after_the_reader_left_is_told_once_in_the_log(caplog):
+    async def events():
+        yield b"1"
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            raise ValueError("too late")
+
+    found = stream(events())
+    await found.started()
+    await found.aclose()
+    del found
+    gc.collect()
+    assert [record.message for record in caplog.records] == ["a stream failed when its reader had left"]
 
 
 @pytest.mark.requirement("SSE-06")

@@ -142,8 +142,9 @@ class EventStream:
         except (Exception, asyncio.CancelledError) as cause:
             # A CancelledError that is not the reader's leaving is a failure inside (BL-29).
             if self._over:
-                raise
-            if self._begun:
+                if not isinstance(cause, asyncio.CancelledError):
+                    log.warning("a stream failed when its reader had left", exc_info=cause)
+            elif self._begun:
                 self._put(fault(cause))
             else:
                 self._early = cause
