@@ -112,6 +112,30 @@ async def test_an_agent_that_hears_neither_cancel_nor_refusal_holds_up_nobody() 
         go.set()
 
 
+@pytest.mark.parametrize("amount", [1, 300])
+async def test_a_handle_used_in_another_event_loop_says_so(amount: int) -> None:
+    seen: list[str] = []
+
+    async def stray(task: TaskHandle) -> None:
+        async def elsewhere() -> None:
+            for _ in range(amount):
+                await task.add_artifact("x")
+
+        def thread() -> None:
+            try:
+                asyncio.run(elsewhere())
+            except RuntimeError as error:
+                seen.append(str(error))
+            asyncio.run_coroutine_threadsafe(task.add_artifact("y"), loop).result()
+
+        loop = asyncio.get_running_loop()
+        await asyncio.to_thread(thread)
+
+    async with engine(MemoryStore(), stray) as made:
+        task = (await send(made)).task
+        assert task.status.state == COMPLETED and texts(task) == ["y"] and "run_coroutine_threadsafe" in seen[0]
+
+
 @pytest.mark.requirement("OP-CANCEL-06", "BL-44")
 @pytest.mark.parametrize("threads", [True, False])
 async def test_functions_that_go_on_after_their_cancel_keep_their_room(threads: bool) -> None:

@@ -75,7 +75,7 @@ class Turn:
     well or another replica has it. `durable`: number of the last committed event, `fold` the task up to there."""
 
     def __init__(self, runtime: Runtime, agent: Agent, start: Start) -> None:
-        loop = asyncio.get_running_loop()
+        self._loop = loop = asyncio.get_running_loop()
         self.agent, self.scope, self.call, self.request = agent, start.scope, start.call, start.request
         self.task_id, self.context_id, self.attempt = start.task_id, start.context_id, start.attempt
         self.answering = start.answering
@@ -316,6 +316,8 @@ class Turn:
 
     async def _check(self, state: int) -> None:
         """Refuse what comes too late. A function that does not listen still lets others have the loop."""
+        if asyncio.get_running_loop() is not self._loop:
+            raise RuntimeError("a task belongs to the event loop that runs it: use asyncio.run_coroutine_threadsafe")
         if self.ending or self.stopped or (state and self.cancel_request is not None):
             ended = self.ending or v1.TASK_STATE_CANCELED
             what = "was lost" if self.stopped else f"has ended with {state_name(ended)}"
@@ -376,8 +378,7 @@ class Turn:
 
     def _wake(self) -> None:
         waiting, self._waiters = self._waiters, []
-        for entry in waiting:
-            sequence, waiter = entry
+        for sequence, waiter in waiting:
             if waiter.done():
                 continue
             if self.durable >= sequence:
@@ -385,7 +386,7 @@ class Turn:
             elif self.stopped is not None:
                 waiter.set_exception(TurnEnded(f"the turn of task {self.task_id} was lost"))
             else:
-                self._waiters.append(entry)
+                self._waiters.append((sequence, waiter))
 
     # -- commits
 
@@ -426,9 +427,7 @@ class Turn:
 
     def _take_pending(self) -> list[Event]:
         """The next events to commit: all, but at most one of those that carry a dedupe row."""
-        count = len(self._pending)
-        if self._sent:
-            count = next(iter(self._sent)) - self.durable
+        count = next(iter(self._sent)) - self.durable if self._sent else len(self._pending)
         batch = self._pending[:count]
         del self._pending[:count]
         return batch
