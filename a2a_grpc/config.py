@@ -117,6 +117,11 @@ class Options:
         "form of file bytes at v0.3 over gRPC and REST: raw, base64 text, or by user agent",
         choices=("auto", "raw", "base64"),
     )
+    v03_push: str = option(
+        "task",
+        "what v0.3 webhooks get: the task at each status, or every event as it is (I-50)",
+        choices=("task", "event"),
+    )
     deduplicate: str = option(
         "authenticated",
         "whose repeated sends (same messageId) give the first outcome (OP-SEND-14)",

@@ -28,7 +28,7 @@ from a2a_grpc.tasks.bus import Bus
 from a2a_grpc.tasks.start import now_ms
 from a2a_grpc.tasks.state import Fold, status_of
 from a2a_grpc.tasks.store import Delivery, Event, PushConfig, Scope, Store
-from a2a_grpc.v03 import down_result
+from a2a_grpc.v03 import down_event, down_result
 
 log: Final = logging.getLogger("a2a_grpc")
 
@@ -53,19 +53,27 @@ NUMBER_HEADER: Final = "X-A2A-Notification-Id"
 
 
 class Form(NamedTuple):
-    """What receivers of one protocol version get. wants: whether an event is sent. whole: the task as of the event is
-    sent, instead of the event."""
+    """What receivers of one protocol version get. wants: whether an event is sent. body: the event as it is sent; None:
+    the whole task as of the event is sent instead."""
 
     media_type: str
     wants: Callable[[v1.StreamResponse], bool]
-    whole: bool
+    body: Callable[[v1.StreamResponse], bytes] | None
+
+
+def _told(payload: v1.StreamResponse) -> bool:
+    """Whether readers hear of an event at all: not of what the user said (I-08)."""
+    return not payload.HasField("message")
 
 
 FORMS: Final[Mapping[str, Form]] = {
-    V1: Form("application/a2a+json", lambda payload: not payload.HasField("message"), False),
-    V03: Form("application/json", lambda payload: status_of(payload) is not None, True),
+    V1: Form("application/a2a+json", _told, to_json),
+    V03: Form("application/json", lambda payload: status_of(payload) is not None, None),
 }
-"""By the version that made the config (PUSH-10, PUSH-11, PUSH-29, V03-37, I-50)."""
+"""By the version that made the config (PUSH-10, PUSH-11, PUSH-29, V03-37)."""
+
+OLD_EVENTS: Final = Form("application/json", _told, lambda payload: dumps(down_event(payload)))
+"""What v0.3 receivers get where the options say so (I-50)."""
 
 
 @dataclass(slots=True)
@@ -104,6 +112,7 @@ class Deliverer:
     def __init__(self, store: Store, bus: Bus, options: Options, holder: str, poster: Poster | None) -> None:
         self._store, self._bus, self._options, self._holder = store, bus, options, holder
         self._poster = poster
+        self._forms = {**FORMS, V03: OLD_EVENTS} if options.v03_push == "event" else FORMS
         self._hosts = Hosts(max(1, options.push_concurrency // 4))
         self._limit = attempts_within(options.push_give_up)
         self._batch = options.push_timeout + 10.0
@@ -133,11 +142,9 @@ class Deliverer:
         if self._poster is None or running is None:
             return
         self._stopping = True
-        running.cancel()
-        await asyncio.wait((running,))
-        if self._sending:
-            await asyncio.wait(self._sending.values(), timeout=LAST_STEPS)
-        left = list(self._sending.values())
+        self._wake.set()
+        await asyncio.wait((running, *self._sending.values()), timeout=LAST_STEPS)
+        left = [running, *self._sending.values()]
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
@@ -179,7 +186,7 @@ class Deliverer:
             self._wake.set()
 
     async def _run(self, poster: Poster) -> None:
-        while True:
+        while not self._stopping:
             self._wake.clear()
             try:
                 await self._claim(poster)
@@ -232,7 +239,7 @@ class Deliverer:
 
     async def _follow(self, sending: _Sending, until: float) -> Outcome:
         delivery = sending.delivery
-        task_id, form = delivery.config.task_id, FORMS[delivery.config.version]
+        task_id, form = delivery.config.task_id, self._forms[delivery.config.version]
         while events := await self._store.events(delivery.scope, task_id, sending.cursor, PAGE):
             for event in events:
                 if form.wants(event.payload):
@@ -252,7 +259,7 @@ class Deliverer:
 
     async def _send(self, sending: _Sending, form: Form, event: Event) -> Outcome:
         try:
-            body = await self._whole(sending, event) if form.whole else to_json(event.payload)
+            body = form.body(event.payload) if form.body else await self._whole(sending, event)
         except A2AError as fault:
             log.error(
                 "task %s: event %d cannot be told to a webhook: %s", sending.config.task_id, event.sequence, fault
@@ -282,19 +289,24 @@ class Deliverer:
         """Count a failure; seconds to wait before the next attempt, infinite when there is to be none (PUSH-15)."""
         sending.attempts += 1
         config = sending.config
-        told = config.task_id, config.id, _host_of(config.url), outcome.said
+        what = config.task_id, config.id, _host_of(config.url), outcome.said
         if outcome.gone or sending.attempts >= self._limit:
-            log.error("task %s: webhook %s at %s is given up: %s", *told)
+            log.error("task %s: webhook %s at %s is given up: %s", *what)
             return float("inf")
         wait = max(outcome.wait, _nominal_wait(sending.attempts) * random.uniform(0.5, 1.0))
         if sending.attempts == 1:
-            log.warning("task %s: webhook %s at %s failed and is tried again: %s", *told)
+            log.warning("task %s: webhook %s at %s failed and is tried again: %s", *what)
         return wait
 
     async def _report(self, sending: _Sending, wait: float) -> None:
         """Say how far a claimed config has come; the claim ends, and it is not to be tried again before `wait`."""
         next_ms = NEVER if wait == float("inf") else now_ms() + int(wait * 1000) if wait else 0
-        await self._store.delivered(sending.delivery, sending.cursor, sending.attempts, next_ms)
+        try:
+            await self._store.delivered(sending.delivery, sending.cursor, sending.attempts, next_ms)
+        except Exception:
+            log.exception(
+                "task %s: the store did not note what a webhook has got; it may get it twice", sending.config.task_id
+            )
 
 
 def _host_of(url: str) -> str:

@@ -78,6 +78,7 @@ class HttpPoster:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, resolver=Resolver(self._guard, self._lookup)),
             cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"User-Agent": "a2a-grpc"},
             timeout=self._timeout,
             auto_decompress=False,
             trust_env=False,

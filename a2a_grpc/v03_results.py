@@ -149,6 +149,15 @@ class StreamDown:
         return {_MEMBERS[kind]: value} if self._rest else value
 
 
+def down_event(event: v1.StreamResponse) -> Json:
+    """One v1.0 event as a bare v0.3 object outside of any stream, with `final` on a state that ends its task (I-50)."""
+    kind = str(event.WhichOneof("payload"))
+    value = encode(getattr(event, kind))
+    if kind != "status_update":
+        return _EVENTS[kind](value)
+    return v03_json.status_update_down(value, event.status_update.status.state in _TERMINAL)
+
+
 _MEMBERS: Final[Mapping[str, str]] = {field.name: field.json_name for field in v1.StreamResponse.DESCRIPTOR.fields}
 
 

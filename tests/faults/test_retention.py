@@ -62,9 +62,10 @@ async def many(agents: dict[str, Client]) -> list[str]:
 @pytest.mark.parametrize("kind", ["memory:", "sqlite:"])
 async def test_what_is_kept_is_bounded_and_the_rest_is_not_found(kind: str, tmp_path: Path) -> None:
     store = kind if kind == "memory:" else f"sqlite:{tmp_path / 'a2a.db'}"
+    hooks = {"push_notifications": True, "push_allow": ("127.0.0.1/32",)}
     limits: dict[str, Any] = {"retain_count": KEPT, "trim_interval": 0.05, "dedupe_window": 1.0}
     async with (
-        serve(workers.worker, store=store, push_notifications=True, deduplicate="always", **limits) as server,
+        serve(workers.worker, store=store, **hooks, deduplicate="always", **limits) as server,
         clients(server) as agents,
     ):
         asking = (await agents[GRPC].send(message("ask"))).task.id
