@@ -232,6 +232,11 @@ class CardPage:
     def __init__(self, card: Callable[[str], v1.AgentCard], options: Options) -> None:
         self._card, self._options = card, options
         self._since = int(time.time())
+        self._headers = {
+            "cache-control": f"public, max-age={options.card_max_age}",
+            "last-modified": formatdate(self._since, usegmt=True),
+            "vary": "A2A-Version",
+        }
         self._documents: dict[tuple[str, str, bool], tuple[bytes, str]] = {}
 
     def reply(self, request: Request, origin: str) -> CardReply:
@@ -249,12 +254,7 @@ class CardPage:
             base_url(self._options, origin, request.headers),
             ("bindings", "http") in asked,
         )
-        answer = {
-            "cache-control": f"public, max-age={self._options.card_max_age}",
-            "etag": etag,
-            "last-modified": formatdate(self._since, usegmt=True),
-            "vary": "A2A-Version",
-        }
+        answer = {**self._headers, "etag": etag}
         if self._fresh(request.headers, etag):
             return CardReply(304, answer, b"")
         answer |= {"content-type": "application/json", "content-length": str(len(body))}
