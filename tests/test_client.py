@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import aiohttp
 import grpc
 import grpc.aio
 import pytest
@@ -19,6 +20,7 @@ from a2a_grpc.agent import Agent, Skill, TaskHandle
 from a2a_grpc.bindings.grpc import GrpcBinding
 from a2a_grpc.bindings.streams import Streams
 from a2a_grpc.client import Client
+from a2a_grpc.client_wires import JsonRpcWire
 from a2a_grpc.config import Options
 from a2a_grpc.server import Server
 
@@ -301,6 +303,18 @@ async def test_an_interface_that_cannot_be_reached_is_given_up_for_the_next() ->
             async with Client(url, timeout=PATIENCE) as client:
                 found = await asyncio.gather(*(client.get("t") for _ in range(5)))
                 assert {task.id for task in found} == {"t"}
+
+
+@pytest.mark.requirement("CARD-08")
+async def test_a_connection_that_never_comes_about_has_sent_nothing() -> None:
+    class Silent:
+        def request(self, *_: Any, **__: Any) -> Any:
+            raise aiohttp.ConnectionTimeoutError("no answer")
+
+    nowhere: Any = Silent()
+    carrier = JsonRpcWire(nowhere, v1.AgentInterface(url="http://192.0.2.1"), "1.0")
+    with pytest.raises(ConnectionError, match="cannot connect to http://192.0.2.1: no answer"):
+        await carrier.unary("GetTask", v1.GetTaskRequest(id="t"), {})
 
 
 @pytest.mark.requirement("I-01")
