@@ -177,16 +177,18 @@ def _together(callers: list[Caller]) -> Caller:
 # -- what a caller may do
 
 Authorizer = Callable[[Call, Message], bool | Awaitable[bool]]
-"""Asked for each call once its caller is known: whether `call.caller` may do `call.operation` for `call.tenant` with
-this v1.0 request. False refuses with PermissionDeniedError; it may raise an A2AError of its own choice instead."""
+"""Asked for each call once its caller is known: whether `call.caller` may do `call.operation` for `call.tenant`, or
+`call.agent`, with this v1.0 request. False refuses with PermissionDeniedError; it may raise another A2AError itself."""
 
 
 def authorization(authorizer: Authorizer | None, challenge: str, agent: str = "") -> Interceptor:
     """The interceptor that asks the authorizer, if there is one, and holds callers to their tenants (AUTH-04,
-    TENANT-07). agent: the tenant that calls without one are for. challenge: what a caller without proof is told."""
+    TENANT-07). agent: what the address stands for, see `Call`; it counts as the tenant of calls without one.
+    challenge: what a caller without proof is told."""
 
     @asynccontextmanager
     async def authorized(call: Call, request: Message) -> AsyncIterator[None]:
+        call.agent = agent
         if authorizer is not None:
             verdict = authorizer(call, request)
             if not (await verdict if inspect.isawaitable(verdict) else verdict):

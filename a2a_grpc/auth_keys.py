@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import orjson
 from joserfc.errors import JoseError
-from joserfc.jwk import Key, KeySet, import_key
+from joserfc.jwk import Key, import_key
 
 from a2a_grpc.config import OptionError
 from a2a_grpc.errors import UnavailableError
@@ -62,7 +62,9 @@ class FixedKeys:
         if not data.lstrip().startswith(b"{"):
             for kind in ("RSA", "EC", "OKP"):
                 with suppress(JoseError, ValueError, TypeError):
-                    return cls({"keys": [import_key(data, kind).as_dict(private=False)]})
+                    shown = import_key(data, kind).as_dict(private=False)
+                    shown.pop("kid", None)  # made up from the key; tokens have the issuer's own, or none
+                    return cls({"keys": [shown]})
             raise OptionError(f"{file} holds no public key")
         try:
             return cls(orjson.loads(data))
@@ -75,11 +77,15 @@ class FixedKeys:
 
 
 def _read(jwks: Any) -> list[Key]:
-    """The keys of a set, or of a single one; those of kinds that nobody knows are left out."""
-    try:
-        return list(KeySet.import_key_set(jwks if "keys" in jwks else {"keys": [jwks]}))
-    except (JoseError, ValueError, TypeError, KeyError, AttributeError):
-        raise OptionError("there are no keys in the key set") from None
+    """The keys of a set, or of a single one; those that cannot be used are left out (RFC 7517, 5)."""
+    found = []
+    listed = jwks.get("keys", [jwks]) if isinstance(jwks, dict) else None
+    for data in listed if isinstance(listed, list) else ():
+        with suppress(JoseError, ValueError, TypeError, KeyError, AttributeError):
+            found.append(import_key(data))  # not as a KeySet, which makes up the ids that are not there
+    if not found:
+        raise OptionError("there are no keys in the key set")
+    return found
 
 
 class RemoteKeys:

@@ -71,7 +71,8 @@ class Call:
 
     operation: v1.0 method name, the same on every wire and version.
     binding: `JSONRPC`, `GRPC` or `REST`; version: "1.0" or "0.3", which fixes shapes and closing rules (VER-06).
-    tenant: the addressed tenant, "" for none (TENANT-03, TENANT-04).
+    tenant: the addressed tenant, "" for none (TENANT-03, TENANT-04). agent: the one of several agents that the address
+    stands for, "" where the tenant says it.
     metadata: request headers or gRPC metadata, keys in lower case, repeated ones joined by ", ".
     caller: who asks; an interceptor may replace it.
     extensions: requested extension URIs, in order, without doubles (EXT-02); activated: those in force (EXT-05).
@@ -86,6 +87,7 @@ class Call:
     binding: str = GRPC
     version: str = V1
     tenant: str = ""
+    agent: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict, repr=False)
     caller: Caller = ANONYMOUS
     extensions: tuple[str, ...] = ()

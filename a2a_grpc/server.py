@@ -17,20 +17,21 @@ import grpc.aio
 from a2a_stubs import v1
 from aiohttp import web
 
-from a2a_grpc import cards
+from a2a_grpc import auth, cards
 from a2a_grpc.agent import Agent
+from a2a_grpc.auth_rates import Rates
 from a2a_grpc.bindings.grpc import GrpcBinding, GrpcHost
 from a2a_grpc.bindings.http import HttpHost, Mount
 from a2a_grpc.bindings.jsonrpc import JsonRpc
 from a2a_grpc.bindings.rest import Rest
 from a2a_grpc.bindings.streams import Streams
-from a2a_grpc.bindings.wire import HttpReply, HttpRequest
-from a2a_grpc.call import Call, Interceptor
+from a2a_grpc.bindings.wire import HttpReply, HttpRequest, query_pairs
+from a2a_grpc.call import ANONYMOUS, REST, Call, Caller, Credentials, Gate, Interceptor
 from a2a_grpc.config import OptionError, Options
 from a2a_grpc.push_guard import Guard
 from a2a_grpc.push_post import HttpPoster
 from a2a_grpc.routing import ByTenant, surround
-from a2a_grpc.service import RESUME_EXTENSION, A2AService
+from a2a_grpc.service import RESUME_EXTENSION, A2AService, Owner, subject
 from a2a_grpc.tasks.bus import Bus, LocalBus
 from a2a_grpc.tasks.bus_remote import RemoteBus
 from a2a_grpc.tasks.engine import Engine
@@ -131,6 +132,31 @@ def open_bus(options: Options) -> Bus:
     return LocalBus()
 
 
+def open_policy(options: Options) -> auth.Policy | None:
+    """What the options ask of callers, None for nothing. Raises OptionError, and OSError for the file of keys."""
+    ways: list[auth.Authenticator] = []
+    if options.api_key_file:
+        ways.append(auth.ApiKey(auth.read_keys(options.api_key_file), options.api_key_header))
+    if options.jwt_issuer:
+        keys = _part("auth_keys", "auth").RemoteKeys(options.jwks_url) if options.jwks_url else None
+        ways.append(_part("auth_jwt", "auth").JWT(options.jwt_issuer, options.jwt_audience, keys))
+    return auth.AnyOf(*ways) if ways else None
+
+
+def _gate(authentication: auth.Authentication | None, options: Options) -> Gate | None:
+    """What the wires ask first, None when nobody is asked anything."""
+    if not options.call_rate:
+        return authentication
+    rates = Rates(options.call_rate, options.call_burst)
+
+    async def gate(credentials: Credentials) -> Caller:
+        caller = await authentication(credentials) if authentication else ANONYMOUS
+        rates.take(caller.subject)
+        return caller
+
+    return gate
+
+
 class Server:
     """One or several agents, served on every wire.
 
@@ -139,7 +165,10 @@ class Server:
     gRPC; calls without a tenant go to the first.
     options: default Options(). store, bus: default as the options say; beside a store of your own, hints stay
     within the process unless you hand in a bus, too, or name one.
-    interceptors: surround every call, the first outermost. Raises OptionError when the parts do not fit together.
+    interceptors: surround every call, the first outermost.
+    authenticators: what callers must show, see auth; default as the options say, which is nothing. authorizer: whether
+    a known caller may make a call; default always. owner: whose tasks a call is about, default its caller's subject.
+    Raises OptionError when the parts do not fit together.
     """
 
     def __init__(
@@ -150,6 +179,9 @@ class Server:
         store: Store | None = None,
         bus: Bus | None = None,
         interceptors: Sequence[Interceptor] = (),
+        authenticators: auth.Policy | None = None,
+        authorizer: auth.Authorizer | None = None,
+        owner: Owner = subject,
     ) -> None:
         self.options = options or Options()
         self.agents = dict(agents) if isinstance(agents, Mapping) else {"": agents}
@@ -166,16 +198,23 @@ class Server:
         self.ready = False
         self._started = False
         self._public: dict[str, cards.CardPage] = {}
+        policy = open_policy(self.options) if authenticators is None else authenticators
+        self.authentication = None if policy is None else auth.Authentication(policy)
+        """What tells who is calling, None when nobody is asked; counts `failures`."""
+        self._authorizer = authorizer
+        self._gate = _gate(self.authentication, self.options)
         services = {
             name: surround(
-                A2AService(name, agent, self.engine, self.options, self._extended_card(name, agent)), interceptors
+                A2AService(name, agent, self.engine, self.options, self._extended_card(name, agent), owner),
+                interceptors,
             )
             for name, agent in self.agents.items()
         }
-        self.service = next(iter(services.values())) if len(services) == 1 else ByTenant(services, self.agents)
+        several = len(services) > 1
+        self.service = self._guarded(ByTenant(services, self.agents) if several else next(iter(services.values())))
         """The service object with the eleven operations; takes v1.0 messages and a `Call`."""
         self._mounts = self._make_mounts(services)
-        self._grpc = GrpcBinding(self.service, self.options, self.streams)
+        self._grpc = GrpcBinding(self.service, self.options, self.streams, self._gate)
         self._grpc_host: GrpcHost | None = None
         self._http_host: HttpHost | None = None
 
@@ -305,10 +344,18 @@ class Server:
 
     # -- making
 
+    def _guarded(self, service: Any, agent: str = "") -> Any:
+        """The service for callers who may use it. agent: the name that its path stands for."""
+        if self.authentication is None and self._authorizer is None:
+            return service
+        challenge = self.authentication.challenge if self.authentication else ""
+        return surround(service, [auth.authorization(self._authorizer, challenge, agent)])
+
     def _make_mounts(self, services: Mapping[str, Any]) -> list[Mount]:
         mounts = [self._mount("", self.service, next(iter(self.agents)))]
         if len(services) > 1:
-            for name, service in services.items():
+            for name, inner in services.items():
+                service = self._guarded(inner, name)
                 alias = f"/api/.well-known/{name}/agent-card.json"
                 mounts.append(self._mount(f"/{name}", service, name))
                 mounts.append(self._mount(f"/api/a2a/{name}", service, name, alias))
@@ -316,13 +363,18 @@ class Server:
 
     def _mount(self, prefix: str, service: Any, name: str, *aliases: str) -> Mount:
         async def card(request: HttpRequest, origin: str) -> HttpReply:
-            return HttpReply(*self._card_page(name, prefix).reply(request, origin))
+            if self._gate is None or self.options.public_card:
+                return HttpReply(*self._card_page(name, prefix).reply(request, origin))
+            await self._gate(Credentials(REST, request.headers, query_pairs(request)))
+            reply = HttpReply(*self._card_page(name, prefix).reply(request, origin))
+            reply.headers["cache-control"] = "private, no-cache"
+            return reply
 
         room = self.streams.check_room
         return Mount(
             prefix,
-            JsonRpc(service, self.options, room),
-            Rest(service, self.options, room=room),
+            JsonRpc(service, self.options, room, self._gate),
+            Rest(service, self.options, room=room, gate=self._gate),
             card,
             aliases,
         )
@@ -337,7 +389,12 @@ class Server:
         tenant = "" if name == next(iter(self.agents)) else name  # who names no tenant reaches the first
         found = cards.interfaces(self.options, base, self.grpc_address or self.options.public_grpc, prefix, tenant)
         return cards.build(
-            self.agents[name], found, push=self.options.push_notifications, extensions=(RESUME_EXTENSION,)
+            self.agents[name],
+            found,
+            push=self.options.push_notifications,
+            extensions=(RESUME_EXTENSION,),
+            security_schemes=self.authentication.schemes if self.authentication else None,
+            security_requirements=self.authentication.requirements if self.authentication else (),
         )
 
     def _extended_card(self, name: str, agent: Agent) -> Callable[[Call], Any]:

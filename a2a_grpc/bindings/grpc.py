@@ -33,12 +33,13 @@ from a2a_grpc.bindings.wire import (
     offered,
     outcome,
 )
-from a2a_grpc.call import GRPC, PUSH_EXTRAS, V03, V1, Call
+from a2a_grpc.call import ANONYMOUS, GRPC, PUSH_EXTRAS, V03, V1, Call, Caller, Credentials, Gate
 from a2a_grpc.config import Options
 from a2a_grpc.errors import (
     DOMAIN,
     A2AError,
     InvalidParamsError,
+    PermissionDeniedError,
     UnauthenticatedError,
     UnavailableError,
     VersionNotSupportedError,
@@ -69,12 +70,14 @@ class GrpcBinding:
 
     servicer: any object with the eleven v1.0 methods `(request, call)`; streaming ones are async generators.
     options: versions, limits, error profile. streams: where open streams are counted, shared with the other wires.
+    gate: tells who is calling; default None: nobody is asked.
     services: for each offered version, an object for the `add_A2AServiceServicer_to_server` of its stubs.
     running: the calls in hand.
     """
 
-    def __init__(self, servicer: object, options: Options, streams: Streams) -> None:
+    def __init__(self, servicer: object, options: Options, streams: Streams, gate: Gate | None = None) -> None:
         self._options = options
+        self._gate = gate
         self._streams = streams
         self.running = Running()
         self.services: dict[str, SimpleNamespace] = {}
@@ -107,7 +110,7 @@ class GrpcBinding:
 
     def _handler(self, servicer: object, version: str, row: descriptors.Method) -> Callable[[Any, Any], Awaitable[Any]]:
         operation = v03_names.BY_METHOD[row.name] if version == V03 else row.name
-        door = _Door(operation, version, row.path, self._options)
+        door = _Door(operation, version, row.path, self._options, self._gate)
         make = self._stream if row.server_streaming else self._unary
         return make(door, getattr(servicer, operation))
 
@@ -118,7 +121,7 @@ class GrpcBinding:
             self.running.enter()
             call: Call | None = None
             try:
-                message, call = door.enter(request, context)
+                message, call = await door.enter(request, context)
                 answer = await method(message, call)
                 if call.activated:
                     await door.announce(call, context)
@@ -141,7 +144,7 @@ class GrpcBinding:
             with ExitStack() as stack:
                 try:
                     stream = stack.enter_context(self._streams.open(door.path, self._options.stall_timeout))
-                    message, call = door.enter(request, context)
+                    message, call = await door.enter(request, context)
                     await door.pump(method(message, call), call, context, stream)
                 except (Exception, asyncio.CancelledError) as fault:
                     await door.abort(context, _cause(stream, fault), inside=call is not None)
@@ -176,36 +179,44 @@ def _cause(stream: Stream | None, fault: BaseException) -> A2AError:
 class _Door:
     """What the handlers of one method share: the way in and the way out.
 
-    operation: the v1.0 name; version: of the package; path: full gRPC path; old: whether messages are translated.
+    operation: the v1.0 name; version: of the package; path: full gRPC path; old: whether messages are translated;
+    gate: as of the binding.
     """
 
-    __slots__ = ("_known", "_options", "old", "operation", "path", "version")
+    __slots__ = ("_gate", "_known", "_options", "old", "operation", "path", "version")
 
-    def __init__(self, operation: str, version: str, path: str, options: Options) -> None:
+    def __init__(self, operation: str, version: str, path: str, options: Options, gate: Gate | None) -> None:
         self.operation, self.version, self.path = operation, version, path
         self.old = version == V03
         self._options = options
+        self._gate = gate
         self._known = frozenset({version} if options.strict_version and not self.old else {version, ""})
 
-    def enter(self, request: Any, context: Any) -> tuple[Any, Call]:
+    async def enter(self, request: Any, context: Any) -> tuple[Any, Call]:
         """The v1.0 message and the `Call` of a request (GRPC-04 to GRPC-06, TENANT-04). request: None if the bytes
         could not be read."""
+        metadata: dict[str, str] = {}
+        for key, value in context.invocation_metadata():
+            if isinstance(value, str):
+                metadata[key] = f"{metadata[key]}, {value}" if key in metadata else value
+        caller = ANONYMOUS
+        if self._gate is not None:
+            caller = await self._gate(Credentials(GRPC, metadata, metadata.items()))
+        return self._read(request, context, metadata, caller)
+
+    def _read(self, request: Any, context: Any, metadata: dict[str, str], caller: Caller) -> tuple[Any, Call]:
         if request is None:
             raise InvalidParamsError("The bytes are not the request message of this method")
         # The JSON bindings refuse such values when they read.
         if violations := unfit(request):
             raise InvalidParamsError(violations=violations)
-        metadata: dict[str, str] = {}
-        for key, value in context.invocation_metadata():
-            if isinstance(value, str):
-                metadata[key] = f"{metadata[key]}, {value}" if key in metadata else value
         carrier = HttpRequest("", "", headers=metadata)
         if metadata.get(VERSION_HEADER, "") not in self._known:
             self._check_version(asked_version(carrier, ()) or V03)
         extra: Mapping[str, Any] = {}
         if self.old:
             request, extra = v03.up_message(self.operation, request)
-        call = make_call(carrier, self.operation, GRPC, self.version, request, extra)
+        call = make_call(carrier, self.operation, GRPC, self.version, request, extra, caller)
         remaining = context.time_remaining()
         if remaining is not None:
             call.deadline = time.monotonic() + remaining
@@ -255,8 +266,9 @@ class _Door:
         code = error.status(self._options.error_profile)[0]
         text = cut(v03.grpc_text(error) if self.old else error.message, TEXT_LIMIT, 3)
         trailers: list[tuple[str, str | bytes]] = [("grpc-status-details-bin", status_details(error, code, text))]
-        if isinstance(error, UnauthenticatedError) and error.challenge.isascii() and error.challenge.isprintable():
-            trailers.append(("www-authenticate", error.challenge[:200]))
+        challenge = error.challenge if isinstance(error, UnauthenticatedError | PermissionDeniedError) else ""
+        if challenge and challenge.isascii() and challenge.isprintable():
+            trailers.append(("www-authenticate", challenge[:200]))
         await context.abort(_STATUS[code], text, tuple(trailers))
         raise AssertionError("abort returns to nobody")
 

@@ -19,7 +19,7 @@ from google.protobuf.message import Message
 from a2a_grpc import v03, v03_names
 from a2a_grpc.bindings import sse, wire
 from a2a_grpc.bindings.wire import JSON, Answer, Form, HttpReply, HttpRequest, HttpStream, Operation
-from a2a_grpc.call import JSONRPC, PUSH_EXTRAS, V03, V1, Call
+from a2a_grpc.call import ANONYMOUS, JSONRPC, PUSH_EXTRAS, V03, V1, Call, Caller, Credentials, Gate
 from a2a_grpc.config import Options
 from a2a_grpc.errors import (
     A2AError,
@@ -72,10 +72,18 @@ def _v03_form(envelope: _Envelope, call: Call, options: Options, streaming: bool
 
 class JsonRpc:
     """The server's end. servicer: any object with the eleven v1.0 methods `(request, call)`; options: the server's;
-    room: raises ResourceExhaustedError when no more streams may be opened, default: there is always room."""
+    room: raises ResourceExhaustedError when no more streams may be opened, default: there is always room;
+    gate: tells who is calling, default None: nobody is asked."""
 
-    def __init__(self, servicer: object, options: Options, room: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        servicer: object,
+        options: Options,
+        room: Callable[[], None] = lambda: None,
+        gate: Gate | None = None,
+    ) -> None:
         self._options = options
+        self._gate = gate
         rows = {name: Operation(servicer, method, room) for name, method in METHODS[V1].items()}
         self._rows = {name: (V1, row) for name, row in rows.items()}
         self._rows |= {name: (V03, rows[operation]) for name, operation in v03_names.BY_JSONRPC.items()}
@@ -91,18 +99,18 @@ class JsonRpc:
     def refuse(self, request: HttpRequest, error: A2AError) -> HttpReply:
         """The reply to a request that the host refuses, with its body or without, as too large for instance."""
         envelope = _Envelope()
-        if request.body:
-            with suppress(A2AError):
-                _open(request.body, envelope)
+        _peek(request, envelope)
         return HttpReply(_status(error), wire.error_headers(error, JSON), envelope.error(error))
 
     async def _run(self, request: HttpRequest, envelope: _Envelope) -> Answer:
+        pairs = wire.query_pairs(request)
+        caller = ANONYMOUS if self._gate is None else await self._admit(self._gate, request, pairs, envelope)
         if request.verb != "POST":
             raise MethodNotAllowedError(allow=("POST",))
         if not wire.is_json(request.headers.get("content-type", "")):
             raise MediaTypeError
         name, params = _open(request.body, envelope)
-        asked = wire.asked_version(request, wire.query_pairs(request))
+        asked = wire.asked_version(request, pairs)
         version = wire.offered(asked, self._options) if asked else self._unasked(name, envelope.version)
         envelope.version = version
         row = self._rows.get(name)
@@ -116,18 +124,35 @@ class JsonRpc:
             envelope.dialect = v03.J03
         else:
             message, extra = operation.decode(params, ""), {}
-        call = wire.make_call(request, operation.name, JSONRPC, version, message, extra)
+        call = wire.make_call(request, operation.name, JSONRPC, version, message, extra, caller)
         if version == V03:
             form = _v03_form(envelope, call, self._options, operation.streaming)
         else:
             form = Form(operation.printer(message), envelope.result, envelope.error, sse.encode)
         return await wire.perform(operation, message, call, form, self._options, JSON)
 
+    async def _admit(
+        self, gate: Gate, request: HttpRequest, pairs: list[tuple[str, str]], envelope: _Envelope
+    ) -> Caller:
+        """Who is calling; the body is only read when that is known, or for the id of the refusal."""
+        try:
+            return await gate(Credentials(JSONRPC, request.headers, pairs))
+        except Exception:
+            _peek(request, envelope)
+            raise
+
     def _unasked(self, name: str, surface: str) -> str:
         """The version of a call that says none: by its method's name, literally 0.3 in strict mode (I-09)."""
         if name not in self._rows:
             raise MethodNotFoundError
         return wire.offered(V03 if self._options.strict_version else surface, self._options)
+
+
+def _peek(request: HttpRequest, envelope: _Envelope) -> None:
+    """Learn from the body, if there is any, how an error must be answered."""
+    if request.body:
+        with suppress(A2AError):
+            _open(request.body, envelope)
 
 
 def _open(body: bytes, envelope: _Envelope) -> tuple[str, Any]:

@@ -21,7 +21,7 @@ from google.protobuf.message import Message
 from a2a_grpc import v03, v03_names
 from a2a_grpc.bindings import sse, wire
 from a2a_grpc.bindings.wire import A2A_JSON, JSON, Answer, Form, HttpReply, HttpRequest, Operation
-from a2a_grpc.call import PUSH_EXTRAS, REST, V03, V1, Call
+from a2a_grpc.call import ANONYMOUS, PUSH_EXTRAS, REST, V03, V1, Call, Credentials, Gate
 from a2a_grpc.config import Options
 from a2a_grpc.errors import (
     A2AError,
@@ -80,6 +80,7 @@ class Rest:
 
     servicer: any object with the eleven v1.0 methods `(request, call)`; options: the server's.
     room: raises ResourceExhaustedError when no more streams may be opened; default: there is always room.
+    gate: tells who is calling; default None: nobody is asked.
     """
 
     def __init__(
@@ -87,8 +88,10 @@ class Rest:
         servicer: object,
         options: Options,
         room: Callable[[], None] = lambda: None,
+        gate: Gate | None = None,
     ) -> None:
         self._options = options
+        self._gate = gate
         rows = {name: Operation(servicer, method, room) for name, method in METHODS[V1].items()}
         self._rows = {
             V1: rows,
@@ -127,6 +130,7 @@ class Rest:
             reading.media = JSON if version == V03 else self._media(request)
             if version == V03:
                 path = PREFIX + path
+        caller = ANONYMOUS if self._gate is None else await self._gate(Credentials(REST, request.headers, pairs))
         match = self._routers[version].find(request.verb, path)
         operation = reading.operation = self._rows[version][match.method.name]
         body = _body(request)
@@ -134,7 +138,7 @@ class Rest:
             message, extra, reading.dialect = v03.up_rest(operation.name, match.variables, pairs, body)
         else:
             message, extra = operation.decode(_merged(match.method.request, body, pairs, match.variables), ""), {}
-        call = wire.make_call(request, operation.name, REST, version, message, extra)
+        call = wire.make_call(request, operation.name, REST, version, message, extra, caller)
         if version == V03:
             form = _v03_form(reading, call, self._options, operation.streaming)
         else:

@@ -21,7 +21,7 @@ from google.protobuf.message import Message
 
 from a2a_grpc import errors, v03
 from a2a_grpc.bindings import sse
-from a2a_grpc.call import GRPC, REST, V03, V1, VERSIONS, Call, extension_uris, told_version
+from a2a_grpc.call import ANONYMOUS, GRPC, REST, V03, V1, VERSIONS, Call, Caller, extension_uris, told_version
 from a2a_grpc.config import Options
 from a2a_grpc.errors import A2AError, InternalError, InvalidParamsError, VersionNotSupportedError, Violation
 from a2a_grpc.methods import Method
@@ -134,8 +134,9 @@ def make_call(
     version: str,
     message: Any,
     extra: Mapping[str, Any],
+    caller: Caller = ANONYMOUS,
 ) -> Call:
-    """The `Call` of a request. extra: v0.3 request metadata."""
+    """The `Call` of a request. extra: v0.3 request metadata; caller: as the gate told."""
     headers = request.headers
     last = headers.get("last-event-id", "")
     return Call(
@@ -144,6 +145,7 @@ def make_call(
         version=version,
         tenant=message.tenant,
         metadata=headers,
+        caller=caller,
         extensions=extension_uris(headers.get("a2a-extensions", ""), headers.get("x-a2a-extensions", "")),
         # A number that is not ours is no position; the stream then starts with the snapshot.
         resume=int(last) if last.isascii() and last.isdigit() and len(last) < 19 else None,
@@ -266,7 +268,7 @@ def outcome(fault: BaseException) -> A2AError:
 def error_headers(error: A2AError, media: str) -> dict[str, str]:
     """The headers of an error reply: its type, and the hints that HTTP has a header for (ERR-08, ERR-10, REST-24)."""
     headers = {"content-type": media}
-    if isinstance(error, errors.UnauthenticatedError):
+    if isinstance(error, errors.UnauthenticatedError | errors.PermissionDeniedError) and error.challenge:
         headers["www-authenticate"] = error.challenge
     if isinstance(error, errors.MethodNotAllowedError) and error.allow:
         headers["allow"] = ", ".join(error.allow)

@@ -321,6 +321,7 @@ ERRORS = {
     "InvalidParamsError": ("INVALID_PARAMS", -32602, 3, 400),
     "NotFoundError": ("NOT_FOUND", -32602, 5, 404),
     "UnauthenticatedError": ("UNAUTHENTICATED", -32098, 16, 401),
+    "PermissionDeniedError": ("PERMISSION_DENIED", -32099, 7, 403),
     "ResourceExhaustedError": ("RESOURCE_EXHAUSTED", -32097, 8, 429),
     "PayloadTooLargeError": ("PAYLOAD_TOO_LARGE", -32600, 8, 413),
 }
