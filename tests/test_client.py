@@ -313,7 +313,7 @@ async def test_a_connection_that_never_comes_about_has_sent_nothing() -> None:
 
     nowhere: Any = Silent()
     carrier = JsonRpcWire(nowhere, v1.AgentInterface(url="http://192.0.2.1"), "1.0")
-    with pytest.raises(ConnectionError, match="cannot connect to .*: no answer"):
+    with pytest.raises(ConnectionError, match="cannot connect to http"):
         await carrier.unary("GetTask", v1.GetTaskRequest(id="t"), {})
 
 
