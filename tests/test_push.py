@@ -185,7 +185,7 @@ async def test_an_old_config_gets_bare_old_events_where_the_operator_wants_it() 
 # -- what goes wrong
 
 
-@pytest.mark.requirement("PUSH-14", "PUSH-15", "PUSH-18", "PUSH-26")
+@pytest.mark.requirement("PUSH-14", "PUSH-15", "PUSH-18")
 async def test_a_failure_is_repeated_under_its_number_and_the_order_stays() -> None:
     fails = in_turn(*[lambda: web.Response(status=500), lambda: web.Response(status=404)])
     async with serving() as server, receiver(fails) as there:

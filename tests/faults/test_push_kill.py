@@ -23,7 +23,7 @@ def check(got: list[Got], last: int) -> None:
     assert [*bodies] == [*range(first, last + 1)]
 
 
-@pytest.mark.requirement("BL-49", "PUSH-03", "PUSH-08", "PUSH-14", "PUSH-18", "PUSH-26")
+@pytest.mark.requirement("BL-49", "PUSH-03", "PUSH-08", "PUSH-14", "PUSH-18")
 @pytest.mark.limit(240)
 async def test_a_kill_in_the_middle_loses_no_update_of_any_webhook_and_keeps_their_order(tmp_path: Path) -> None:
     chance = seeded()
