@@ -10,7 +10,9 @@ from test_tls import files  # noqa: F401
 from a2a_grpc.agent import Agent
 from a2a_grpc.auth import ApiKey, hashed
 from a2a_grpc.bindings import jsonrpc
+from a2a_grpc.client import Client
 from a2a_grpc.config import Options
+from a2a_grpc.errors import UnavailableError
 from a2a_grpc.server import Server
 
 APP = "https://app.example"
@@ -84,6 +86,13 @@ async def test_an_asterisk_is_every_origin_and_nothing_is_the_default():
     async with server() as made:
         reply = await asked("OPTIONS", made.http_url, **preflight(APP))
         assert reply.status == 401 and "vary" not in reply.headers
+
+
+@pytest.mark.requirement("SEC-02")
+async def test_a_client_calls_nobody_whose_certificate_it_cannot_trust(files):  # noqa: F811
+    async with server(**files) as made:
+        with pytest.raises(UnavailableError, match="certificate"):
+            await Client.connect(made.http_url)
 
 
 @pytest.mark.requirement("SEC-06", "SEC-01")
