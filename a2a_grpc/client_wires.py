@@ -214,7 +214,7 @@ class GrpcWire:
         metadata = tuple(headers.items())
         if self._version == V1:
             return getattr(self._stub, operation)(request, metadata=metadata)
-        return getattr(self._stub, METHOD_NAMES[operation])(v03.down_request(operation, request), metadata=metadata)
+        return getattr(self._stub, METHOD_NAMES[operation])(v03.down_request(request), metadata=metadata)
 
     def _up(self, operation: str, answer: Message) -> Any:
         if self._version == V1:

@@ -281,7 +281,7 @@ class Deliverer:
             for earlier in events or (event,):
                 fold.apply(earlier)
         sending.fold = fold
-        return dumps(down_result("", fold.task()))
+        return dumps(down_result(fold.task()))
 
     # -- reports
 

@@ -69,7 +69,7 @@ class Up(NamedTuple):
     dialect: str = J03
 
 
-def up_message(operation: str, message: Message, base64_bytes: bool | None = None) -> tuple[Any, dict[str, Any]]:
+def up_message(message: Message, base64_bytes: bool | None = None) -> tuple[Any, dict[str, Any]]:
     """The v1.0 request of a v0.3 request message, and the request metadata without a place in it (L-04).
 
     base64_bytes: file bytes that are strict base64 text are decoded, unless False (some peers write them so).
@@ -157,7 +157,6 @@ def _agree(path: str | None, body: Any, field: str) -> None:
 
 
 def down_rest(
-    operation: str,
     message: Message,
     dialect: str = P03,
     *,
@@ -172,6 +171,6 @@ def down_rest(
     if isinstance(message, google.Empty):
         return {}
     if isinstance(message, v1.AgentCard) or dialect == J03:
-        result = down_result(operation, message, schemes)
+        result = down_result(message, schemes)
         return {str(message.WhichOneof("payload")): result} if isinstance(message, v1.SendMessageResponse) else result
     return encode(down(message, How(base64_bytes, schemes or {})), PUSH_ALWAYS)

@@ -114,7 +114,7 @@ def _decode_up(cls: type[Any], value: Any) -> Any:
         raise InvalidParamsError(violations=[(old_path(path), text) for path, text in error.violations]) from None
 
 
-def down_params(operation: str, request: Message) -> Json:
+def down_params(request: Message) -> Json:
     """The v0.3 JSON-RPC params of a v1.0 request; `blocking` is always said (I-54)."""
     value: Json = encode(request)
     if isinstance(request, v1.SendMessageRequest):
@@ -141,7 +141,7 @@ def config_down(message: v1.TaskPushNotificationConfig, how: How) -> Json:
     return {"taskId": message.task_id, "pushNotificationConfig": config}
 
 
-def down_request(operation: str, request: Message, base64_bytes: bool = False) -> Any:
+def down_request(request: Message, base64_bytes: bool = False) -> Any:
     """The v0.3 request message of a v1.0 request, for gRPC and for the bodies of REST."""
     if isinstance(request, v1.TaskPushNotificationConfig):
         return create_down(request)

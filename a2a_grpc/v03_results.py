@@ -40,7 +40,7 @@ _TERMINAL: Final = frozenset(
 )
 
 
-def down_result(operation: str, message: Message, schemes: Schemes | None = None) -> Any:
+def down_result(message: Message, schemes: Schemes | None = None) -> Any:
     """A v1.0 answer as a v0.3 JSON-RPC result: bare Task or Message, array of configs, None for a delete, card.
 
     schemes: scheme lists of the push configs in it (L-04). Raises VersionNotSupportedError for a card that has no
@@ -75,7 +75,7 @@ _RESULTS: Final[Mapping[type[Message], Callable[[Any, How], Any]]] = {
 }
 
 
-def down_message(operation: str, message: Message, base64_bytes: bool = False, schemes: Schemes | None = None) -> Any:
+def down_message(message: Message, base64_bytes: bool = False, schemes: Schemes | None = None) -> Any:
     """The v0.3 message of a v1.0 answer; base64_bytes: write file bytes as base64 text, default raw.
 
     Raises as `down_result`. For streams use `StreamDown`, which alone knows `final`.

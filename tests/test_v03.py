@@ -53,10 +53,10 @@ def test_the_methods_of_v03_are_found_and_there_is_no_list() -> None:
 def test_every_state_has_its_three_spellings(number: Any) -> None:
     task = v1.Task(id="t", context_id="c", status=v1.TaskStatus(state=number))
     name = v1.TaskState.Name(number)
-    plain = old.down_result(GET, task)
+    plain = old.down_result(task)
     assert plain["status"]["state"] == v03_names.STATES[name]
     assert old.up_result(GET, plain).status.state == number
-    rest = old.down_rest(GET, task)
+    rest = old.down_rest(task)
     assert rest["status"].get("state", "TASK_STATE_UNSPECIFIED") == name.replace("CANCELED", "CANCELLED")
     assert old.up_result(GET, rest).status.state == number
 
@@ -65,11 +65,11 @@ def test_every_state_has_its_three_spellings(number: Any) -> None:
 def test_roles_have_two_spellings_and_none_for_unspecified() -> None:
     for name, plain in v03_names.ROLES.items():
         message = decode(v1.Message, {"messageId": "m", "role": name, "parts": [{"text": "a"}]})
-        assert old.down_result(SEND, v1.SendMessageResponse(message=message))["role"] == plain
+        assert old.down_result(v1.SendMessageResponse(message=message))["role"] == plain
     message.role = v1.ROLE_UNSPECIFIED
     for down in (old.down_result, old.down_message):
         with pytest.raises(errors.InternalError):
-            down(SEND, v1.SendMessageResponse(message=message))
+            down(v1.SendMessageResponse(message=message))
     assert fields(lambda: old.up_params(SEND, {"message": {**send()["message"], "role": "robot"}})) == ["message.role"]
 
 
@@ -113,7 +113,7 @@ def test_history_length_zero_is_unset_in_the_proto_alone(length: Any, json: Any,
     assert seen(old.up_rest(SEND, {}, [], proto_send(historyLength=length)).request.configuration) == proto
     query = [] if length is None else [("historyLength", str(length))]
     assert seen(old.up_rest(GET, {"name": "tasks/t"}, query, None).request) == proto
-    assert seen(old.up_message(GET, v03.GetTaskRequest(name="tasks/t", history_length=length or 0))[0]) == proto
+    assert seen(old.up_message(v03.GetTaskRequest(name="tasks/t", history_length=length or 0))[0]) == proto
 
 
 @pytest.mark.requirement("V03-17", "L-33", "L-34", "L-35", "ERR-06", "L-09")
@@ -197,15 +197,15 @@ def test_deep_data_is_refused_beyond_the_limit(depth: int) -> None:
         assert field.startswith("message.parts[0].data")
         return
     request = old.up_params(SEND, params)[0]
-    answer = old.down_message(SEND, v1.SendMessageResponse(message=request.message))
+    answer = old.down_message(v1.SendMessageResponse(message=request.message))
     assert v03.SendMessageResponse.FromString(answer.SerializeToString()) == answer
-    assert old.down_result(SEND, v1.SendMessageResponse(message=request.message))["parts"][0]["data"] == data
+    assert old.down_result(v1.SendMessageResponse(message=request.message))["parts"][0]["data"] == data
 
 
 @pytest.mark.requirement("L-08")
 def test_numbers_are_doubles_and_whole_ones_are_printed_whole() -> None:
     request, _ = old.up_params(SEND, send({"kind": "data", "data": {"a": 1.0, "b": 1, "c": 2**53 + 1, "d": 1.5}}))
-    shown = old.down_result(SEND, v1.SendMessageResponse(message=request.message))["parts"][0]["data"]
+    shown = old.down_result(v1.SendMessageResponse(message=request.message))["parts"][0]["data"]
     assert [repr(shown[key]) for key in "abd"] == ["1", "1", "1.5"]
     assert shown["c"] == 2.0**53
 
@@ -277,14 +277,14 @@ def test_one_scheme_is_kept_and_the_list_is_given_back(schemes: list[str], kept:
     assert (request.authentication.scheme, request.authentication.credentials, extra) == (kept, "c", extras)
     known = {("t", "p"): schemes} if extras else None
     whole = {"taskId": "t", "pushNotificationConfig": hook(schemes, "c")}
-    assert old.down_result(SET, request, known) == whole
+    assert old.down_result(request, known) == whole
     listed = v1.ListTaskPushNotificationConfigsResponse(configs=[request])
-    assert old.down_result("ListTaskPushNotificationConfigs", listed, known) == [whole]
-    message = old.down_message(SET, request, schemes=known)
+    assert old.down_result(listed, known) == [whole]
+    message = old.down_message(request, schemes=known)
     assert message.push_notification_config.authentication.schemes == schemes
     assert old.up_params(SEND, send(pushNotificationConfig=hook(schemes, "c")))[1] == extras
     asked = v03.CreateTaskPushNotificationConfigRequest(parent="tasks/t", config=message)
-    assert old.up_message(SET, asked) == (request, extras)
+    assert old.up_message(asked) == (request, extras)
     assert old.up_rest(SEND, {}, [], proto_send(pushNotification=hook(schemes))).metadata == extras
     assert old.up_rest(SET, {"parent": "tasks/t"}, [], encode(message)).metadata == extras
 
@@ -324,7 +324,7 @@ def test_credentials_without_a_scheme_are_refused() -> None:
     ],
 )
 def test_names_of_resources_are_read_strictly(request_: Any, field: str) -> None:
-    assert fields(lambda: old.up_message("", request_)) == [field]
+    assert fields(lambda: old.up_message(request_)) == [field]
 
 
 @pytest.mark.requirement("V03-26", "L-20")
@@ -339,7 +339,7 @@ def test_names_of_resources_are_read_strictly(request_: Any, field: str) -> None
 )
 def test_a_set_request_that_contradicts_itself_is_refused(config_id: str, config: Any, field: str) -> None:
     request = v03.CreateTaskPushNotificationConfigRequest(parent="tasks/t", config_id=config_id, config=config)
-    assert fields(lambda: old.up_message(SET, request)) == [field]
+    assert fields(lambda: old.up_message(request)) == [field]
 
 
 @pytest.mark.requirement("L-09", "V03-26")
@@ -347,7 +347,7 @@ def test_file_bytes_are_read_raw_or_as_base64_text() -> None:
     def sent(content: bytes, form: bool | None = None) -> bytes:
         part = v03.Part(file=v03.FilePart(file_with_bytes=content))
         request = v03.SendMessageRequest(request=v03.Message(role=v03.ROLE_USER, content=[part]))
-        read: bytes = old.up_message(SEND, request, form)[0].message.parts[0].raw
+        read: bytes = old.up_message(request, form)[0].message.parts[0].raw
         return read
 
     raw = bytes(range(256))
@@ -355,8 +355,8 @@ def test_file_bytes_are_read_raw_or_as_base64_text() -> None:
     assert [sent(raw), sent(text), sent(text, False), sent(b""), sent(b"ab=c")] == [raw, raw, text, b"", b"ab=c"]
     answer = v1.SendMessageResponse(message=v1.Message(role=v1.ROLE_AGENT, parts=[v1.Part(raw=raw)]))
     for form, written in ((False, raw), (True, text)):
-        assert old.down_message(SEND, answer, form).msg.content[0].file.file_with_bytes == written
-        rest = old.down_rest(SEND, answer, base64_bytes=form)["message"]["content"][0]["file"]["fileWithBytes"]
+        assert old.down_message(answer, form).msg.content[0].file.file_with_bytes == written
+        rest = old.down_rest(answer, base64_bytes=form)["message"]["content"][0]["file"]["fileWithBytes"]
         assert base64.b64decode(rest) == written
 
 

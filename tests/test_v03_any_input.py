@@ -72,8 +72,8 @@ def test_a_part_that_is_understood_survives_both_dialects(part: Any) -> None:
     message = {"kind": "message", "messageId": "m", "role": "agent", "parts": [part]}
     with contextlib.suppress(A2AError):
         answer = old.up_result("SendMessage", message)
-        assert old.up_result("SendMessage", old.down_result("SendMessage", answer)) == answer
-        proto = old.down_message("SendMessage", answer)
-        assert old.up_result("SendMessage", old.down_rest("SendMessage", answer)) == old.up_result("SendMessage", proto)
+        assert old.up_result("SendMessage", old.down_result(answer)) == answer
+        proto = old.down_message(answer)
+        assert old.up_result("SendMessage", old.down_rest(answer)) == old.up_result("SendMessage", proto)
         if "file" not in part:
             assert old.up_result("SendMessage", proto) == answer

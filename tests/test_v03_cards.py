@@ -72,7 +72,7 @@ def test_a_card_of_v10_alone_has_no_v03_form() -> None:
     assert card_hybrid(made) == encode(made)
     for down in (old.down_result, old.down_message, old.down_rest):
         with pytest.raises(errors.VersionNotSupportedError):
-            down(CARD, made)
+            down(made)
 
 
 @pytest.mark.requirement("V03-32", "L-21", "I-26")

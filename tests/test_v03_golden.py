@@ -66,15 +66,14 @@ def test_v03_json_is_understood(case: Any) -> None:
 
 @pytest.mark.parametrize("case", cases("j03", "down"))
 def test_v03_json_is_written(case: Any) -> None:
-    operation = case.get("operation", "")
     message: Any = new(case)
     before = message.SerializeToString(deterministic=True)
     down = {
         "part": lambda: v03_json.part_down(encode(message)),
         "message": lambda: v03_json.message_down(encode(message)),
         "event": lambda: old.StreamDown("SendStreamingMessage").event(message)[0],
-        "answer": lambda: old.down_result(operation, message),
-        "request": lambda: old.down_params(operation, message),
+        "answer": lambda: old.down_result(message),
+        "request": lambda: old.down_params(message),
     }[case["object"]]
     assert down() == case["j03"]
     assert message.SerializeToString(deterministic=True) == before, "the message was changed"
@@ -89,21 +88,20 @@ def test_the_v03_proto_is_understood(case: Any) -> None:
         "message": lambda: v03_proto.up(message),
         "event": lambda: old.up_event(message),
         "answer": lambda: old.up_result(operation, message),
-        "request": lambda: old.up_message(operation, message)[0],
+        "request": lambda: old.up_message(message)[0],
     }[case["object"]]
     assert up() == new(case)
 
 
 @pytest.mark.parametrize("case", cases("p03", "down"))
 def test_the_v03_proto_is_written(case: Any) -> None:
-    operation = case.get("operation", "")
     message: Any = new(case)
     down = {
         "part": lambda: v03_proto.down(message),
         "message": lambda: v03_proto.down(message),
         "event": lambda: old.StreamDown("SendStreamingMessage", old.P03).event(message)[0],
-        "answer": lambda: old.down_message(operation, message),
-        "request": lambda: old.down_request(operation, message),
+        "answer": lambda: old.down_message(message),
+        "request": lambda: old.down_request(message),
     }[case["object"]]
     assert down() == proto(case)
 
@@ -114,8 +112,8 @@ def test_rest_answers_hold_only_what_the_v03_proto_has(case: Any) -> None:
     from google.protobuf import json_format
 
     if case["operation"] == "GetExtendedAgentCard":
-        assert old.down_rest(case["operation"], new(case)) == case["j03"]
+        assert old.down_rest(new(case)) == case["j03"]
         return
-    answer = old.down_rest(case["operation"], new(case))
+    answer = old.down_rest(new(case))
     cls = type(proto(case))
     assert json_format.ParseDict(answer, cls(), descriptor_pool=cls.DESCRIPTOR.file.pool) == proto(case)

@@ -215,7 +215,7 @@ class _Door:
             self._check_version(asked_version(carrier, ()) or V03)
         extra: Mapping[str, Any] = {}
         if self.old:
-            request, extra = v03.up_message(self.operation, request)
+            request, extra = v03.up_message(request)
         call = make_call(carrier, self.operation, GRPC, self.version, request, extra, caller)
         remaining = context.time_remaining()
         if remaining is not None:
@@ -235,7 +235,7 @@ class _Door:
     def answer(self, message: Any, call: Call) -> Any:
         """The v0.3 message of an answer."""
         schemes = call.attributes.get(PUSH_EXTRAS)
-        return v03.down_message(self.operation, message, base64_bytes(call, self._options), schemes)
+        return v03.down_message(message, base64_bytes(call, self._options), schemes)
 
     def _stream_down(self, call: Call) -> v03.StreamDown:
         closes, base64 = self._options.close_on_input_required, base64_bytes(call, self._options)

@@ -65,7 +65,7 @@ def _v03_form(envelope: _Envelope, call: Call, options: Options, streaming: bool
     down = v03.StreamDown(call.operation, v03.J03, closes_on_input=closes) if streaming else None
 
     def show(answer: Message) -> Any:
-        return v03.down_result(call.operation, answer, call.attributes.get(PUSH_EXTRAS))
+        return v03.down_result(answer, call.attributes.get(PUSH_EXTRAS))
 
     return Form(show, envelope.result, envelope.error, sse.encode, down)
 
@@ -211,7 +211,7 @@ def request(operation: str, message: Message, ident: Ident, version: str = V1) -
     if version == V03:
         if operation not in v03_names.JSONRPC_NAMES:
             raise UnsupportedOperationError("Protocol version 0.3 has no such operation")
-        name, params = v03_names.JSONRPC_NAMES[operation], v03.down_params(operation, message)
+        name, params = v03_names.JSONRPC_NAMES[operation], v03.down_params(message)
     else:
         name, params = operation, encode(message)
     headers = {"content-type": JSON, "accept": accept, wire.VERSION_HEADER: version}

@@ -70,7 +70,7 @@ def _v03_form(reading: _Reading, call: Call, options: Options, streaming: bool) 
 
     def show(answer: Message) -> Any:
         schemes = call.attributes.get(PUSH_EXTRAS)
-        return v03.down_rest(operation, answer, dialect, base64_bytes=base64, schemes=schemes)
+        return v03.down_rest(answer, dialect, base64_bytes=base64, schemes=schemes)
 
     return Form(show, dumps, reading.error, sse.fault, down)
 
@@ -222,7 +222,7 @@ def request(
     if name is None:
         raise UnsupportedOperationError("Protocol version 0.3 has no such operation")
     method = METHODS[version][name]
-    value = encode(v03.down_request(operation, message) if version == V03 else message)
+    value = encode(v03.down_request(message) if version == V03 else message)
     tenant = bool(value.get("tenant"))
     routes = [route for route in method.routes if ("{tenant}" in route.template) == tenant]
     wanted = verb or ("POST" if method.streaming else "")

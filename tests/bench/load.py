@@ -53,7 +53,7 @@ def request_for(load: Load, message: Message, host: str, path: str = "") -> Any:
     if load.wire == GRPC:
         name = METHOD_NAMES[operation] if old else operation
         row = next(row for row in (v03_grpc if old else v1_grpc).METHODS if row.name == name)
-        sent = v03.down_request(operation, message) if old else message
+        sent = v03.down_request(message) if old else message
         return grpc_request(host, path or row.path, {"a2a-version": load.version}, sent.SerializeToString())
     if load.wire == JSONRPC:
         headers, body = jsonrpc.request(operation, message, 1, load.version)

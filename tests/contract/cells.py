@@ -300,7 +300,7 @@ class Cell:
     async def _grpc_refusal(self, operation: str, request: Any, headers: Mapping[str, str]) -> Refusal:
         name, stubs = operation, v1_grpc
         if self.version == V03:
-            name, request, stubs = METHOD_NAMES[operation], v03.down_request(operation, request), v03_grpc
+            name, request, stubs = METHOD_NAMES[operation], v03.down_request(request), v03_grpc
         call = getattr(stubs.A2AServiceStub(self.site.channel), name)(request, metadata=tuple(headers.items()))
         try:
             await (call.read() if operation in STREAMING else call)

@@ -25,7 +25,7 @@ async def announced(cell: Cell, operation: str, **headers: str) -> dict[str, str
     old = cell.version == "0.3"
     stub = (v03_grpc if old else v1_grpc).A2AServiceStub(cell.site.channel)
     metadata = tuple((name.replace("_", "-"), value) for name, value in headers.items())
-    message = v03.down_request(operation, request) if old else request
+    message = v03.down_request(request) if old else request
     call: grpc.aio.Call = getattr(stub, operation)(message, metadata=metadata)
     return {str(key): str(value) for key, value in await call.initial_metadata() or ()}
 
