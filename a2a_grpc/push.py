@@ -115,8 +115,9 @@ class Deliverer:
         self._forms = {**FORMS, V03: OLD_EVENTS} if options.v03_push == "event" else FORMS
         self._hosts = Hosts(max(1, options.push_concurrency // 4))
         self._limit = attempts_within(options.push_give_up)
-        self._batch = options.push_timeout + 10.0
-        self._claim_ms = int((self._batch + options.push_timeout + 10.0) * 1000)
+        # A claim outlives the batch and the one request that may be under way at its end.
+        self._batch = options.push_timeout
+        self._claim_ms = int((3 * options.push_timeout + 2) * 1000)
         self._sending: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._watched: dict[str, None] = {}
         self._wake = asyncio.Event()
