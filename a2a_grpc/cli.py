@@ -201,7 +201,12 @@ def _json(text: str) -> Any:
 
 
 def _url(text: str) -> str:
-    if urlsplit(text).scheme not in SCHEMES:
+    try:
+        parts = urlsplit(text)
+        usable = parts.scheme in SCHEMES and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
         raise argparse.ArgumentTypeError(f"{text!r} is not an address with one of {', '.join(SCHEMES)}")
     return text
 

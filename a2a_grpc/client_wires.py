@@ -91,7 +91,11 @@ class HttpWire:
 
     @asynccontextmanager
     async def _reply(self, asked: "Asked", headers: Mapping[str, str]) -> AsyncIterator[aiohttp.ClientResponse]:
-        url = URL(asked.url, encoded=True)
+        try:
+            url = URL(asked.url, encoded=True)
+            _ = url.port  # which is looked at late, and may be none
+        except ValueError as fault:
+            raise ConnectionError(f"cannot connect to {self._url}: {fault}") from None
         try:
             # A body of a size that would hold the loop up is written in pieces, which a file is.
             body = BytesIO(asked.body) if len(asked.body) > PIECE else asked.body

@@ -191,6 +191,7 @@ async def test_a_taken_port_or_store_is_told_in_one_line(here: Path) -> None:
         (["call", "dance", "http://127.0.0.1:1"], "dance"),
         (["call", "send", "http://127.0.0.1:1"], "nothing to send"),
         (["call", "send", "ftp://example.org", "hi"], "not an address"),
+        (["call", "send", "http://127.0.0.1:99999", "hi"], "not an address"),
         (["call", "get", "http://127.0.0.1:1", "a", "b"], "unexpected: b"),
         (["call", "send", "http://127.0.0.1:1", "--data", "{"], "not JSON"),
         (["call", "send", "http://127.0.0.1:1", "hi", "--header", "nonsense"], "Name: value"),
