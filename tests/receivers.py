@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
@@ -53,16 +54,19 @@ class Receiver:
         self.url = ""
         self.got: list[Got] = []
         self.answer = answer
+        self._by_path: dict[str, list[Got]] = defaultdict(list)
         self._news = asyncio.Condition()
 
     def at(self, path: str) -> list[Got]:
-        return [got for got in self.got if got.path == path]
+        """The requests for one path."""
+        return self._by_path[path]
 
     async def take(self, request: web.BaseRequest) -> web.StreamResponse:
         headers = {name.lower(): value for name, value in request.headers.items()}
         got = Got(request.path, headers, await request.read())
         async with self._news:
             self.got.append(got)
+            self._by_path[got.path].append(got)
             self._news.notify_all()
         return await self.answer(got)
 
