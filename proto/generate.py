@@ -104,9 +104,7 @@ def descriptors_module() -> str:
     """descriptors.py: all files as protoc wrote them, the pool, and how a class is found in it."""
     data = compile_protos(comments=False)
     literal = "\n".join(f"    {data[start : start + 28]!r}" for start in range(0, len(data), 28))
-    return (
-        (HERE / "descriptors.py.in").read_text().format(notice=NOTICE, tools=tool_versions(), literal=literal)
-    )
+    return (HERE / "descriptors.py.in").read_text().format(notice=NOTICE, tools=tool_versions(), literal=literal)
 
 
 def messages_module(module: str, protos: list[FileDescriptorProto]) -> str:
@@ -119,10 +117,7 @@ def messages_module(module: str, protos: list[FileDescriptorProto]) -> str:
         for enum in proto.enum_type:
             lines.append(f'{enum.name} = _descriptors.enum("{proto.package}.{enum.name}")')
             lines += [f"{value.name} = {value.number}" for value in enum.value]
-        lines += [
-            f'{m.name} = _descriptors.message("{proto.package}.{m.name}", __name__)'
-            for m in proto.message_type
-        ]
+        lines += [f'{m.name} = _descriptors.message("{proto.package}.{m.name}", __name__)' for m in proto.message_type]
     if module in OURS:
         lines += ["", "REQUIRED = {", *required_rows(protos[0]), "}"]
     return "\n".join(lines) + "\n"
@@ -196,9 +191,7 @@ class Comments:
 
     def __init__(self, proto: FileDescriptorProto, wanted: bool) -> None:
         locations = proto.source_code_info.location if wanted else ()
-        self._text = {
-            tuple(place.path): place.leading_comments for place in locations if place.leading_comments
-        }
+        self._text = {tuple(place.path): place.leading_comments for place in locations if place.leading_comments}
 
     def docstring(self, path: tuple[int, ...], indent: str) -> list[str]:
         lines = [line.strip().replace("\\", "\\\\") for line in self._text.get(path, "").strip().splitlines()]
@@ -302,9 +295,7 @@ class TypeStub:
         ]
         self.lines += [f"{inner}{line}" for line in presence(message)]
 
-    def types(
-        self, field: FieldDescriptorProto, entries: dict[str, DescriptorProto]
-    ) -> tuple[str, str, bool]:
+    def types(self, field: FieldDescriptorProto, entries: dict[str, DescriptorProto]) -> tuple[str, str, bool]:
         """(type of the attribute, type given to the constructor, whether the attribute can be assigned)."""
         if field.type_name in entries:
             key, value = (self.single(part, written=False) for part in entries[field.type_name].field)
@@ -339,8 +330,7 @@ def presence(message: DescriptorProto) -> Iterator[str]:
     explicit = [
         field.name
         for field in message.field
-        if field.label != Field.LABEL_REPEATED
-        and (field.type == Field.TYPE_MESSAGE or field.HasField("oneof_index"))
+        if field.label != Field.LABEL_REPEATED and (field.type == Field.TYPE_MESSAGE or field.HasField("oneof_index"))
     ]
 
     def literal(names: Iterable[str]) -> str:
@@ -412,21 +402,13 @@ def generate() -> dict[str, str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Make the stubs package from the protos.")
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; exit 1 when the package is not up to date"
-    )
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the package is not up to date")
     check = parser.parse_args().check
     made = generate()
-    there = (
-        {path.name: path.read_text() for path in OUTPUT.glob("*") if path.is_file()}
-        if OUTPUT.exists()
-        else {}
-    )
+    there = {path.name: path.read_text() for path in OUTPUT.glob("*") if path.is_file()} if OUTPUT.exists() else {}
     different = sorted(name for name in made.keys() | there.keys() if made.get(name) != there.get(name))
     for name in different:
-        print(
-            f"a2a_stubs/{name} {'is not up to date' if check else 'written' if name in made else 'removed'}"
-        )
+        print(f"a2a_stubs/{name} {'is not up to date' if check else 'written' if name in made else 'removed'}")
         if not check and name in made:
             OUTPUT.mkdir(parents=True, exist_ok=True)
             (OUTPUT / name).write_text(made[name])

@@ -174,9 +174,7 @@ def method_row(method: Any, service: str, package: str) -> dict[str, Any]:
 
 
 MESSAGES = [(version, row["name"]) for version in CONTRACTS for row in contract(version)["messages"]]
-METHODS = [
-    (version, row["name"]) for version in CONTRACTS for row in contract(version)["services"][0]["methods"]
-]
+METHODS = [(version, row["name"]) for version in CONTRACTS for row in contract(version)["services"][0]["methods"]]
 
 
 @pytest.mark.requirement("L-30")
@@ -225,9 +223,7 @@ def test_everything_in_the_protos_is_explained(version: str) -> None:
     explained = {tuple(place.path) for place in proto.source_code_info.location if place.leading_comments}
     wanted = {(6, s): service.name for s, service in enumerate(proto.service)}
     wanted |= {
-        (6, s, 2, m): row.name
-        for s, service in enumerate(proto.service)
-        for m, row in enumerate(service.method)
+        (6, s, 2, m): row.name for s, service in enumerate(proto.service) for m, row in enumerate(service.method)
     }
     for kind, inner, things in ((4, 2, proto.message_type), (5, 2, proto.enum_type)):
         for t, thing in enumerate(things):
@@ -248,9 +244,7 @@ def test_tables_of_the_stubs_say_what_the_contract_says(version: str) -> None:
     assert {
         name: [{"verb": verb, "path": path, "body": body} for verb, path, body in rules]
         for name, rules in service.HTTP_RULES.items()
-    } == {
-        row["name"]: [{key: r[key] for key in ("verb", "path", "body")} for r in row["http"]] for row in rows
-    }
+    } == {row["name"]: [{key: r[key] for key in ("verb", "path", "body")} for r in row["http"]] for row in rows}
     assert [
         (row.name, row.path, local(f".{row.input.DESCRIPTOR.full_name}", package), row.server_streaming)
         for row in service.METHODS
