@@ -367,6 +367,40 @@ class BearerKey:
 
 
 @dataclass(frozen=True)
+class MutualTLS:
+    """The certificate that a client must show on a port with the option `tls_client_ca`.
+
+    callers: who is known, by an alternative name of the certificate, or its common name if it has no others; default
+    None: everybody with a certificate, under the first of these names. scopes: required, default none. scheme_name,
+    description: for the card.
+    """
+
+    callers: Mapping[str, str | Caller] | None = None
+    scopes: tuple[str, ...] = ()
+    scheme_name: str = "mutualTLS"
+    description: str = ""
+    challenge: str = field(default=f'Mutual realm="{REALM}"', init=False, repr=False)
+
+    @property
+    def scheme(self) -> v1.SecurityScheme:
+        """An mtlsSecurityScheme."""
+        return v1.SecurityScheme(mtls_security_scheme=v1.MutualTlsSecurityScheme(description=self.description))
+
+    async def authenticate(self, credentials: Credentials) -> Caller | None:
+        """The caller that the certificate names."""
+        shown = credentials.certificate
+        if shown is None:
+            return None
+        names = shown.names or (shown.common_name,)
+        if self.callers is None:
+            return Caller(names[0], authenticated=True)
+        found = next((self.callers[name] for name in names if name in self.callers), None)
+        if found is None:
+            raise UnauthenticatedError("the certificate is of nobody who is known")
+        return Caller(found, authenticated=True) if isinstance(found, str) else found
+
+
+@dataclass(frozen=True)
 class Custom:
     """A way of one's own.
 

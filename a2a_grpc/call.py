@@ -49,16 +49,29 @@ ANONYMOUS: Final = Caller()
 
 
 @dataclass(frozen=True, slots=True)
+class Certificate:
+    """What is said of a client by the certificate that it has shown and the TLS library has checked.
+
+    common_name: of the subject, "" for none. names: the alternative names, of whatever kind.
+    """
+
+    common_name: str = ""
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Credentials:
     """What a request shows of its sender, before anything else of it is looked at. Its repr holds no secret (SEC-05).
 
     binding: `JSONRPC`, `GRPC` or `REST`. metadata: headers, keys in lower case, repeated ones joined by ", ".
     query: names and values of the query; on gRPC, which has neither query nor cookies, the metadata again.
+    certificate: the client's, None without one.
     """
 
     binding: str
     metadata: Mapping[str, str] = field(repr=False)
     query: Collection[tuple[str, str]] = field(default=(), repr=False)
+    certificate: Certificate | None = None
 
 
 Gate = Callable[[Credentials], Awaitable[Caller]]

@@ -58,6 +58,9 @@ class Options:
     trust_forwarded: bool = option(False, "take scheme, host and prefix of card URLs from X-Forwarded-* headers")
     tls_cert: str = option("", "PEM file with the certificate chain of both ports; empty: no TLS")
     tls_key: str = option("", "PEM file with the private key that belongs to `tls_cert`")
+    tls_client_ca: str = option(
+        "", "PEM file with authorities; only clients with a certificate of theirs may connect; empty: all may"
+    )
     api_key_file: str = option(
         "", "file with lines `subject:sha256` of API keys; with it callers must show a key; empty: anybody may call"
     )
@@ -192,6 +195,8 @@ class Options:
             _check(row.name, getattr(self, row.name), row.type, row.metadata)
         if bool(self.tls_cert) != bool(self.tls_key):
             raise OptionError("tls_cert and tls_key go together; one of them is empty")
+        if self.tls_client_ca and not self.tls_cert:
+            raise OptionError("tls_client_ca needs tls_cert and tls_key")
         if bool(self.jwt_issuer) != bool(self.jwt_audience):
             raise OptionError("jwt_issuer and jwt_audience go together; one of them is empty")
         if self.jwks_url and not self.jwt_issuer:

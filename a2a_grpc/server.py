@@ -365,7 +365,7 @@ class Server:
         async def card(request: HttpRequest, origin: str) -> HttpReply:
             if self._gate is None or self.options.public_card:
                 return HttpReply(*self._card_page(name, prefix).reply(request, origin))
-            await self._gate(Credentials(REST, request.headers, query_pairs(request)))
+            await self._gate(Credentials(REST, request.headers, query_pairs(request), request.certificate))
             reply = HttpReply(*self._card_page(name, prefix).reply(request, origin))
             reply.headers["cache-control"] = "private, no-cache"
             return reply

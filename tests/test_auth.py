@@ -303,7 +303,19 @@ async def test_with_several_agents_a_caller_may_be_held_to_some():
 @pytest.mark.requirement("AUTH-07")
 def test_the_model_is_documented():
     page = (Path(__file__).parent.parent / "docs" / "security.md").read_text("utf-8")
-    names = ["AnyOf", "AllOf", "ApiKey", "BearerKey", "Basic", "JWT", "Custom", "authorizer", "owner", "tenants"]
+    names = [
+        "AnyOf",
+        "AllOf",
+        "ApiKey",
+        "BearerKey",
+        "Basic",
+        "JWT",
+        "MutualTLS",
+        "Custom",
+        "authorizer",
+        "owner",
+        "tenants",
+    ]
     names += ["api_key_file", "jwt_issuer", "jwt_audience", "jwks_url", "public_card", "call_rate", "cors_origins"]
     assert [name for name in names if f"`{name}" not in page] == []
     assert {name for name in vars(auth) if name in names} >= {"AnyOf", "AllOf", "ApiKey", "BearerKey", "Custom"}

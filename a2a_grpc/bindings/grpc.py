@@ -10,7 +10,6 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import ExitStack
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, Final, NoReturn
 
@@ -23,6 +22,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from a2a_grpc import v03, v03_names
 from a2a_grpc.bindings import reflection
 from a2a_grpc.bindings.streams import Running, Stream, Streams
+from a2a_grpc.bindings.tls import of_context, server_credentials
 from a2a_grpc.bindings.wire import (
     EXTENSION_HEADERS,
     VERSION_HEADER,
@@ -201,7 +201,8 @@ class _Door:
                 metadata[key] = f"{metadata[key]}, {value}" if key in metadata else value
         caller = ANONYMOUS
         if self._gate is not None:
-            caller = await self._gate(Credentials(GRPC, metadata, metadata.items()))
+            certificate = of_context(context.auth_context()) if self._options.tls_client_ca else None
+            caller = await self._gate(Credentials(GRPC, metadata, metadata.items(), certificate))
         return self._read(request, context, metadata, caller)
 
     def _read(self, request: Any, context: Any, metadata: dict[str, str], caller: Caller) -> tuple[Any, Call]:
@@ -369,8 +370,7 @@ class GrpcHost:
         try:
             if not options.tls_cert:
                 return int(server.add_insecure_port(options.grpc))
-            chain, key = Path(options.tls_cert).read_bytes(), Path(options.tls_key).read_bytes()
-            return int(server.add_secure_port(options.grpc, grpc.ssl_server_credentials([(key, chain)])))
+            return int(server.add_secure_port(options.grpc, server_credentials(options)))
         except RuntimeError:
             raise OSError(f"gRPC cannot listen on {options.grpc}: in use, or not an address of this host") from None
 

@@ -9,7 +9,6 @@ are read (BL-39). Streams are flushed chunk by chunk, never compressed (BL-37), 
 import asyncio
 import logging
 import re
-import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -21,6 +20,7 @@ from a2a_grpc.bindings.cors import Cors
 from a2a_grpc.bindings.jsonrpc import JsonRpc
 from a2a_grpc.bindings.rest import Rest
 from a2a_grpc.bindings.streams import Running, Streams
+from a2a_grpc.bindings.tls import of_connection, tls_context
 from a2a_grpc.bindings.wire import JSON, HttpReply, HttpRequest, HttpStream, outcome
 from a2a_grpc.cards import WELL_KNOWN
 from a2a_grpc.config import Options
@@ -220,7 +220,7 @@ class HttpHost:
         if found is None:
             return web.Response(status=404, text="nothing is served here\n")
         mount = self._mounts[found[0]]
-        asked = _read_head(request, path[found.end() :])
+        asked = self._head(request, path[found.end() :])
         wire = mount.jsonrpc if asked.path in JSONRPC_PATHS else mount.rest
         try:
             asked.body = await self._read_body(request)
@@ -235,11 +235,17 @@ class HttpHost:
             return _reply(wire.refuse(asked, error))
 
     async def _card(self, mount: Mount, request: web.BaseRequest, path: str, origin: str) -> web.StreamResponse:
-        asked = _read_head(request, path)
+        asked = self._head(request, path)
         try:
             return _reply(await mount.card(asked, origin))
         except (Exception, asyncio.CancelledError) as fault:
             return _reply(mount.rest.refuse(asked, outcome(fault)))
+
+    def _head(self, request: web.BaseRequest, path: str) -> HttpRequest:
+        asked = _read_head(request, path)
+        if self._options.tls_client_ca and request.transport is not None:
+            asked.certificate = of_connection(request.transport.get_extra_info("peercert"))
+        return asked
 
     async def _read_body(self, request: web.BaseRequest) -> bytes:
         """The body, whole and bounded. Raises PayloadTooLargeError, MediaTypeError (compressed), or ParseError (broken,
@@ -322,13 +328,3 @@ def _read_head(request: web.BaseRequest, path: str) -> HttpRequest:
 
 def _reply(answer: HttpReply) -> web.Response:
     return web.Response(status=answer.status, headers=answer.headers, body=answer.body)
-
-
-def tls_context(options: Options) -> ssl.SSLContext | None:
-    """The TLS settings that the options mean, version 1.2 at least (SEC-01, I-63); None without a certificate."""
-    if not options.tls_cert:
-        return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(options.tls_cert, options.tls_key)
-    return context

@@ -130,7 +130,11 @@ class Rest:
             reading.media = JSON if version == V03 else self._media(request)
             if version == V03:
                 path = PREFIX + path
-        caller = ANONYMOUS if self._gate is None else await self._gate(Credentials(REST, request.headers, pairs))
+        caller = (
+            ANONYMOUS
+            if self._gate is None
+            else await self._gate(Credentials(REST, request.headers, pairs, request.certificate))
+        )
         match = self._routers[version].find(request.verb, path)
         operation = reading.operation = self._rows[version][match.method.name]
         body = _body(request)

@@ -21,7 +21,19 @@ from google.protobuf.message import Message
 
 from a2a_grpc import errors, v03
 from a2a_grpc.bindings import sse
-from a2a_grpc.call import ANONYMOUS, GRPC, REST, V03, V1, VERSIONS, Call, Caller, extension_uris, told_version
+from a2a_grpc.call import (
+    ANONYMOUS,
+    GRPC,
+    REST,
+    V03,
+    V1,
+    VERSIONS,
+    Call,
+    Caller,
+    Certificate,
+    extension_uris,
+    told_version,
+)
 from a2a_grpc.config import Options
 from a2a_grpc.errors import A2AError, InternalError, InvalidParamsError, VersionNotSupportedError, Violation
 from a2a_grpc.methods import Method
@@ -51,6 +63,7 @@ class HttpRequest:
 
     verb: in upper case. path: still percent-encoded, below the mount's prefix. query: raw, without `?`.
     headers: keys in lower case, repeated ones joined with ", ". body: complete and uncompressed.
+    certificate: the client's, None without one.
     """
 
     verb: str
@@ -58,6 +71,7 @@ class HttpRequest:
     query: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
+    certificate: Certificate | None = None
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ FLOORS = {
         tasks.schema tasks.schema_postgres tasks.sqlite tasks.sqlite_file tasks.start tasks.state tasks.store
         tasks.upkeep tasks.views""",
     3: """bindings bindings.cors bindings.grpc bindings.http bindings.jsonrpc bindings.reflection bindings.rest
-        bindings.sse bindings.streams bindings.wire client client_wires gateway routing service""",
+        bindings.sse bindings.streams bindings.tls bindings.wire client client_wires gateway routing service""",
     4: "__main__ cli demo mcp server testing",
     5: "",
 }

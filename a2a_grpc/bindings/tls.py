@@ -1,0 +1,105 @@
+"""TLS of both ports: certificate, key and authorities from files, and the certificates that clients show.
+
+Laws: version 1.2 at least (SEC-01, I-63). Files are looked at when a connection begins, so that a certificate that was
+replaced is in use from then on; one that cannot be used leaves the former in use and is told to the log. What a client
+shows was checked by the TLS library before it is read here.
+"""
+
+import logging
+import ssl
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import grpc
+
+from a2a_grpc.call import Certificate
+from a2a_grpc.config import Options
+
+log: Final = logging.getLogger("a2a_grpc")
+
+
+class TlsFiles:
+    """The files that the options name, as last found usable. Raises OSError when they are not so from the start.
+
+    context: for HTTP. require: whether clients must show a certificate.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self._paths = [Path(path) for path in (options.tls_cert, options.tls_key, options.tls_client_ca) if path]
+        self.require = bool(options.tls_client_ca)
+        self._stamp = self._now()
+        self._load()
+
+    def _now(self) -> list[tuple[int, int, int]]:
+        return [(found.st_mtime_ns, found.st_size, found.st_ino) for found in (path.stat() for path in self._paths)]
+
+    def _load(self) -> None:
+        cert, key, *authorities = self._paths
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.load_cert_chain(cert, key)
+        for file in authorities:
+            context.load_verify_locations(file)
+            context.verify_mode = ssl.CERT_REQUIRED
+        self._content = [path.read_bytes() for path in self._paths]
+        self.context = context
+
+    def changed(self) -> bool:
+        """Whether a file has changed since the last look, and can be used."""
+        try:
+            if (stamp := self._now()) == self._stamp:
+                return False
+            self._stamp = stamp
+            self._load()
+        except OSError as fault:  # ssl.SSLError is one
+            log.warning("TLS files have changed and cannot be used, the former ones stay: %s", fault)
+            return False
+        log.info("TLS files have changed and are in use")
+        return True
+
+    def for_grpc(self) -> Any:
+        """The certificate configuration of grpc."""
+        chain, key, *authorities = self._content
+        return grpc.ssl_server_certificate_configuration([(key, chain)], authorities[0] if authorities else None)
+
+
+def tls_context(options: Options) -> ssl.SSLContext | None:
+    """The TLS settings of the HTTP port, None without a certificate. Raises OSError: a file cannot be used."""
+    if not options.tls_cert:
+        return None
+    files = TlsFiles(options)
+
+    def begin(connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+        files.changed()
+        connection.context = files.context
+
+    first = files.context
+    first.sni_callback = begin
+    return first
+
+
+def server_credentials(options: Options) -> Any:
+    """The TLS settings of the gRPC port, which needs a certificate. Raises OSError: a file cannot be used."""
+    files = TlsFiles(options)
+    return grpc.dynamic_ssl_server_credentials(
+        files.for_grpc(), lambda: files.for_grpc() if files.changed() else None, files.require
+    )
+
+
+def of_connection(peer: Mapping[str, Any] | None) -> Certificate | None:
+    """The certificate that an HTTP client has shown, as the ssl module tells it."""
+    if not peer:
+        return None
+    subject = dict(pair for part in peer.get("subject", ()) for pair in part)
+    names = tuple(value for _, value in peer.get("subjectAltName", ()))
+    return Certificate(str(subject.get("commonName", "")), names)
+
+
+def of_context(told: Mapping[str, Iterable[bytes]]) -> Certificate | None:
+    """The certificate that a gRPC client has shown, as grpc tells it."""
+    if "x509_pem_cert" not in told:
+        return None
+    common = [name.decode("utf-8", "replace") for name in told.get("x509_common_name", ())]
+    names = (name.decode("utf-8", "replace") for name in told.get("x509_subject_alternative_name", ()))
+    return Certificate(common[0] if common else "", tuple(names))
