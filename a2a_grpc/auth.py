@@ -21,12 +21,16 @@ from typing import Any, Final, Protocol
 from a2a_stubs import v1
 from google.protobuf.message import Message
 
+from a2a_grpc.auth_rates import Rates
 from a2a_grpc.call import ANONYMOUS, GRPC, Call, Caller, Credentials, Interceptor
 from a2a_grpc.config import OptionError
-from a2a_grpc.errors import PermissionDeniedError, UnauthenticatedError
+from a2a_grpc.errors import PermissionDeniedError, ResourceExhaustedError, UnauthenticatedError
 
 REALM: Final = "a2a"
 """The realm that challenges name."""
+
+LINES: Final = 20
+"""Lines a second that refusals may add to the log."""
 
 BARRED: Final = "\0"
 """The tenant that stands for one the caller may not address: no server has it, so both answer alike (TENANT-06)."""
@@ -105,6 +109,7 @@ class Authentication:
         ]
         self.challenge = ", ".join(dict.fromkeys(way.challenge for way in ways))
         self.failures: Counter[str] = Counter()
+        self._lines, self._untold = Rates(LINES, LINES), 0
 
     async def __call__(self, credentials: Credentials) -> Caller:
         """Who the request is from."""
@@ -138,7 +143,7 @@ class Authentication:
             except UnauthenticatedError as fault:
                 caller = None
                 wrong.append(way)
-                log.warning("%s: credential refused on %s: %s", way.scheme_name, credentials.binding, fault.message)
+                self._tell(f"{way.scheme_name}: credential refused on {credentials.binding}: {fault.message}")
             if caller is None:
                 return None
             callers.append(caller)
@@ -148,7 +153,7 @@ class Authentication:
         if lacking:
             self.failures["scope"] += 1
             scopes = " ".join(dict.fromkeys(lacking))
-            log.warning("a call lacks a scope: %s", scopes)
+            self._tell(f"a call lacks a scope: {scopes}")
             challenge = f'Bearer realm="{REALM}", error="insufficient_scope", scope="{scopes}"'
             return PermissionDeniedError(f"Missing scope: {scopes}", challenge=challenge, metadata={"scopes": scopes})
         self.failures["wrong" if wrong else "missing"] += 1
@@ -158,6 +163,16 @@ class Authentication:
         if any(way.challenge.startswith("Bearer ") for way in wrong):
             told = told.replace("Bearer ", 'Bearer error="invalid_token", ', 1)
         return UnauthenticatedError("The credentials are not valid", challenge=told)
+
+    def _tell(self, line: str) -> None:
+        """A line for the log, unless there have been many: whoever tries keys must not fill the disk."""
+        try:
+            self._lines.take("")
+        except ResourceExhaustedError:
+            self._untold += 1
+            return
+        log.warning("%s%s", line, f" ({self._untold} more before)" if self._untold else "")
+        self._untold = 0
 
 
 def _together(callers: list[Caller]) -> Caller:

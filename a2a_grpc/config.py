@@ -67,7 +67,7 @@ class Options:
     api_key_header: str = option("X-API-Key", "header, or gRPC metadata, that API keys are shown in")
     jwt_issuer: str = option("", "issuer of bearer tokens (JWT) that callers may show; empty: none")
     jwt_audience: str = option("", "audience that bearer tokens must name; goes with `jwt_issuer`")
-    jwks_url: str = option("", "address of the keys of `jwt_issuer`; empty: as its OpenID Connect discovery says")
+    jwks_url: str = option("", "address or file with the keys of `jwt_issuer`; empty: as OpenID Connect discovery says")
     public_card: bool = option(True, "show the card to everybody; off: to callers who may call")
     cors_origins: tuple[str, ...] = option(
         (), "origins such as `https://app.example` whose web pages may call; `*`: all; empty: none"

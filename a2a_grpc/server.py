@@ -133,12 +133,15 @@ def open_bus(options: Options) -> Bus:
 
 
 def open_policy(options: Options) -> auth.Policy | None:
-    """What the options ask of callers, None for nothing. Raises OptionError, and OSError for the file of keys."""
+    """What the options ask of callers, None for nothing. Raises OptionError, and OSError for a file of keys."""
     ways: list[auth.Authenticator] = []
     if options.api_key_file:
         ways.append(auth.ApiKey(auth.read_keys(options.api_key_file), options.api_key_header))
     if options.jwt_issuer:
-        keys = _part("auth_keys", "auth").RemoteKeys(options.jwks_url) if options.jwks_url else None
+        keys, place = None, options.jwks_url
+        if place:
+            found = _part("auth_keys", "auth")
+            keys = found.RemoteKeys(place) if "://" in place else found.FixedKeys.from_file(place)
         ways.append(_part("auth_jwt", "auth").JWT(options.jwt_issuer, options.jwt_audience, keys))
     return auth.AnyOf(*ways) if ways else None
 

@@ -203,6 +203,15 @@ async def test_failures_are_counted_and_logged_without_the_credential(caplog):
     assert SECRET not in repr(Call("GetTask", metadata={"authorization": SECRET}))
 
 
+@pytest.mark.requirement("SEC-06")
+async def test_many_failures_do_not_fill_the_log(caplog):
+    gate = Authentication(ApiKey({}))
+    for _ in range(1000):
+        with pytest.raises(UnauthenticatedError):
+            await gate(shown(x_api_key=SECRET))
+    assert gate.failures == {"wrong": 1000} and 20 <= len(caplog.records) < 500
+
+
 @pytest.mark.requirement("SEC-04")
 def test_a_bucket_fills_again_and_memory_is_bounded(monkeypatch):
     monkeypatch.setattr("a2a_grpc.auth_rates.KEPT", 3)

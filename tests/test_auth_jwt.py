@@ -25,7 +25,7 @@ from a2a_grpc.call import GRPC, JSONRPC, REST, V1, Credentials
 from a2a_grpc.client import Client
 from a2a_grpc.config import OptionError, Options
 from a2a_grpc.errors import PermissionDeniedError, UnauthenticatedError, UnavailableError
-from a2a_grpc.server import Server
+from a2a_grpc.server import Server, open_policy
 
 EC = ECKey.generate_key("P-256", {"kid": "ec"})
 HERE: dict[str, Any] = {"grpc": "127.0.0.1:0", "http": "127.0.0.1:0", "grace": 0.0, "store": "memory:"}
@@ -307,6 +307,16 @@ async def test_an_issuer_that_fails_is_left_alone_and_known_keys_stay(how):
 
 
 # -- on a server
+
+
+async def test_the_options_may_name_a_file_of_keys(tmp_path):
+    file = tmp_path / "keys"
+    file.write_text(json.dumps(EC.as_dict(private=False)))
+    issuer, _ = fixed()
+    policy = open_policy(Options(jwt_issuer=issuer.url, jwt_audience=AUDIENCE, jwks_url=str(file)))
+    assert policy is not None
+    assert (await Authentication(policy)(issuer.bearer())).subject
+    assert open_policy(Options()) is None
 
 
 @pytest.mark.parametrize("binding", [GRPC, JSONRPC, REST])

@@ -55,6 +55,9 @@ TEXT_LIMIT: Final = 1800
 DETAIL_LIMIT: Final = 3600
 """Bytes of `grpc-status-details-bin` before base64: with the text about 6.6 KiB, below the usual 8 KiB (BL-30)."""
 
+CHALLENGE_LIMIT: Final = 500
+"""Bytes of `www-authenticate`, which still fit beside the other two."""
+
 MARK: Final = " [cut]"
 """What stands at the end of a text that was cut."""
 
@@ -269,7 +272,7 @@ class _Door:
         trailers: list[tuple[str, str | bytes]] = [("grpc-status-details-bin", status_details(error, code, text))]
         challenge = error.challenge if isinstance(error, UnauthenticatedError | PermissionDeniedError) else ""
         if challenge and challenge.isascii() and challenge.isprintable():
-            trailers.append(("www-authenticate", challenge[:200]))
+            trailers.append(("www-authenticate", challenge[:CHALLENGE_LIMIT]))
         await context.abort(_STATUS[code], text, tuple(trailers))
         raise AssertionError("abort returns to nobody")
 

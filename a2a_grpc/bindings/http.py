@@ -204,7 +204,7 @@ class HttpHost:
 
     def _marked(self, request: web.BaseRequest, response: web.StreamResponse) -> web.StreamResponse:
         """The response with the headers that every answer of this host has, unless it is on its way already."""
-        if response.prepared:
+        if response.prepared or not (self._fixed or self._cors):
             return response
         told = dict(self._fixed)
         if self._cors is not None:
