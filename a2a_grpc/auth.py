@@ -11,6 +11,7 @@ import inspect
 import logging
 import re
 import secrets
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
@@ -279,27 +280,60 @@ class _Known:
         return found
 
 
+class KeyFile:
+    """The keys of a file, see `read_keys`. A change is found within a second, so that a key can be taken back without
+    a restart; a file that has become unreadable leaves the former keys in force and is told to the log.
+
+    clock: seconds that never go back; default time.monotonic. Raises OptionError, OSError.
+    """
+
+    def __init__(self, file: str | Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._file, self._clock = Path(file), clock
+        self._next, self._stamp = clock() + 1, self._now()
+        self._known = _Known(read_keys(file))
+
+    def _now(self) -> tuple[int, int, int]:
+        found = self._file.stat()
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+    def caller(self, secret: str) -> Caller:
+        """Whose secret it is. Raises UnauthenticatedError when it is nobody's."""
+        if (now := self._clock()) >= self._next:
+            self._next = now + 1
+            try:
+                if (stamp := self._now()) != self._stamp:
+                    self._known, self._stamp = _Known(read_keys(self._file)), stamp
+                    log.info("the keys of %s have changed", self._file)
+            except (OSError, OptionError) as fault:
+                log.warning("keys stay as they were: %s", fault)
+        return self._known.caller(secret)
+
+
+def _source(keys: Keys | KeyFile) -> _Known | KeyFile:
+    return keys if isinstance(keys, KeyFile) else _Known(keys)
+
+
 @dataclass(frozen=True)
 class ApiKey:
     """A key in a header, a query parameter or a cookie; on gRPC in the metadata of that name.
 
-    keys: see `Keys` and `read_keys`. name: of the header, parameter or cookie, default X-API-Key. location: `header`
+    keys: see `Keys`, or a `KeyFile`. name: of the header, parameter or cookie, default X-API-Key. location: `header`
     (default), `query` or `cookie`; addresses end up in logs on the way, so prefer headers. scopes: required, default
     none. scheme_name, description: for the card. Raises OptionError for a wrong location or digest.
     """
 
-    keys: Keys = field(repr=False)
+    keys: Keys | KeyFile = field(repr=False)
     name: str = "X-API-Key"
     location: str = "header"
     scopes: tuple[str, ...] = ()
     scheme_name: str = "apiKey"
     description: str = ""
-    _known: _Known = field(init=False, repr=False, compare=False)
+    _known: _Known | KeyFile = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.location not in _SHOWN:
             raise OptionError(f"location must be one of {', '.join(_SHOWN)}, not {self.location!r}")
-        object.__setattr__(self, "_known", _Known(self.keys))
+        object.__setattr__(self, "_known", _source(self.keys))
 
     @property
     def scheme(self) -> v1.SecurityScheme:
@@ -356,18 +390,18 @@ def authorization_header(credentials: Credentials, scheme: str) -> str | None:
 class BearerKey:
     """A fixed key as a bearer token: `Authorization: Bearer KEY`.
 
-    keys: see `Keys` and `read_keys`. scopes: required, default none. scheme_name, description: for the card.
+    keys: see `Keys`, or a `KeyFile`. scopes: required, default none. scheme_name, description: for the card.
     """
 
-    keys: Keys = field(repr=False)
+    keys: Keys | KeyFile = field(repr=False)
     scopes: tuple[str, ...] = ()
     scheme_name: str = "bearer"
     description: str = ""
     challenge: str = field(default=f'Bearer realm="{REALM}"', init=False, repr=False)
-    _known: _Known = field(init=False, repr=False, compare=False)
+    _known: _Known | KeyFile = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_known", _Known(self.keys))
+        object.__setattr__(self, "_known", _source(self.keys))
 
     @property
     def scheme(self) -> v1.SecurityScheme:

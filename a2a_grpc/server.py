@@ -136,7 +136,7 @@ def open_policy(options: Options) -> auth.Policy | None:
     """What the options ask of callers, None for nothing. Raises OptionError, and OSError for a file of keys."""
     ways: list[auth.Authenticator] = []
     if options.api_key_file:
-        ways.append(auth.ApiKey(auth.read_keys(options.api_key_file), options.api_key_header))
+        ways.append(auth.ApiKey(auth.KeyFile(options.api_key_file), options.api_key_header))
     if options.jwt_issuer:
         keys, place = None, options.jwks_url
         if place:

@@ -11,7 +11,7 @@ from a2a_stubs import v1
 
 from a2a_grpc import auth, auth_basic
 from a2a_grpc.agent import Agent
-from a2a_grpc.auth import AllOf, AnyOf, ApiKey, Authentication, BearerKey, Custom, hashed, read_keys
+from a2a_grpc.auth import AllOf, AnyOf, ApiKey, Authentication, BearerKey, Custom, KeyFile, hashed, read_keys
 from a2a_grpc.auth_rates import Rates
 from a2a_grpc.call import ANONYMOUS, GRPC, REST, Call, Caller, Credentials
 from a2a_grpc.client import Client
@@ -138,6 +138,25 @@ def test_a_file_of_keys_tells_callers_scopes_and_tenants(tmp_path):
         with pytest.raises(OptionError, match=r"line [12]") as told:
             read_keys(file)
         assert SECRET not in str(told.value)
+
+
+async def test_a_key_is_taken_back_by_removing_its_line(tmp_path, caplog):
+    file, now = tmp_path / "keys", [0.0]
+    lines = [f"ann:{hashed('a')}", f"bob:{hashed('b')}"]
+    file.write_text("\n".join(lines))
+    gate = Authentication(ApiKey(KeyFile(file, lambda: now[0])))
+    assert (await gate(shown(x_api_key="a"))).subject == "ann"
+    file.write_text(lines[1])
+    now[0] += 1
+    with pytest.raises(UnauthenticatedError):
+        await gate(shown(x_api_key="a"))
+    for broken in (lambda: file.write_text("what is this"), file.unlink):
+        broken()
+        now[0] += 1
+        assert (await gate(shown(x_api_key="b"))).subject == "bob"
+    assert caplog.text.count("keys stay as they were") == 2
+    with pytest.raises(OSError):
+        KeyFile(file)
 
 
 @pytest.mark.parametrize(
