@@ -1,12 +1,17 @@
-"""How often a caller may call: a bucket of tokens for each.
+"""How much one caller may ask for: calls a second, and calls at a time.
 
 Laws: it counts and refuses, and knows neither wire nor operation nor credential; memory is bounded.
 """
 
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Final
 
+from google.protobuf.message import Message
+
+from a2a_grpc.call import Call
 from a2a_grpc.errors import ResourceExhaustedError
 
 KEPT: Final = 100_000
@@ -34,3 +39,25 @@ class Rates:
             del self._buckets[next(iter(self._buckets))]
         if not allowed:
             raise ResourceExhaustedError("Too many calls", retry_after=(1 - level) / self._rate)
+
+
+class InHand:
+    """The interceptor that lets each caller have `most` calls in hand at a time, open streams among them (SEC-04)."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._calls: Counter[str] = Counter()
+
+    @asynccontextmanager
+    async def __call__(self, call: Call, request: Message) -> AsyncIterator[None]:
+        """Count the call while it lasts. Raises ResourceExhaustedError when there are too many."""
+        subject = call.caller.subject
+        if self._calls[subject] >= self._most:
+            raise ResourceExhaustedError("Too many calls at a time", retry_after=1)
+        self._calls[subject] += 1
+        try:
+            yield
+        finally:
+            self._calls[subject] -= 1
+            if not self._calls[subject]:
+                del self._calls[subject]

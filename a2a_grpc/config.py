@@ -145,6 +145,9 @@ class Options:
         0.0, "calls a second that one caller may make; past it RESOURCE_EXHAUSTED; 0: any number", low=0, high=1e6
     )
     call_burst: int = option(50, "calls that a caller may make at once under `call_rate`", low=1, high=1_000_000)
+    call_limit: int = option(
+        0, "most calls of one caller at a time, open streams among them; 0: any number", low=0, high=1_000_000
+    )
     default_history: int = option(
         100,
         "messages of history in an answer when the caller sets no historyLength (HIST-01)",

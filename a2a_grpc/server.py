@@ -19,7 +19,7 @@ from aiohttp import web
 
 from a2a_grpc import auth, cards
 from a2a_grpc.agent import Agent
-from a2a_grpc.auth_rates import Rates
+from a2a_grpc.auth_rates import InHand, Rates
 from a2a_grpc.bindings.grpc import GrpcBinding, GrpcHost
 from a2a_grpc.bindings.http import HttpHost, Mount
 from a2a_grpc.bindings.jsonrpc import JsonRpc
@@ -206,6 +206,7 @@ class Server:
         """What tells who is calling, None when nobody is asked; counts `failures`."""
         self._authorizer = authorizer
         self._gate = _gate(self.authentication, self.options)
+        self._in_hand = InHand(self.options.call_limit) if self.options.call_limit else None
         services = {
             name: surround(
                 A2AService(name, agent, self.engine, self.options, self._extended_card(name, agent), owner),
@@ -349,10 +350,11 @@ class Server:
 
     def _guarded(self, service: Any, agent: str = "") -> Any:
         """The service for callers who may use it. agent: the name that its path stands for."""
-        if self.authentication is None and self._authorizer is None:
-            return service
-        challenge = self.authentication.challenge if self.authentication else ""
-        return surround(service, [auth.authorization(self._authorizer, challenge, agent)])
+        steps: list[Interceptor] = [self._in_hand] if self._in_hand else []
+        if self.authentication is not None or self._authorizer is not None:
+            challenge = self.authentication.challenge if self.authentication else ""
+            steps.append(auth.authorization(self._authorizer, challenge, agent))
+        return surround(service, steps)
 
     def _make_mounts(self, services: Mapping[str, Any]) -> list[Mount]:
         mounts = [self._mount("", self.service, next(iter(self.agents)))]

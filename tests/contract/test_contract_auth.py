@@ -2,7 +2,8 @@
 
 import base64
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -27,7 +28,7 @@ from a2a_grpc.errors import (
 from a2a_grpc.server import Server
 from a2a_grpc.testing import operations
 from tests.contract.agents import TENANTS, gates, known
-from tests.contract.cells import HERE, STREAMING, WIRES, Cell, Refusal, Site, fresh, said
+from tests.contract.cells import HERE, STREAMING, WIRES, Cell, Refusal, Site, eventually, fresh, said
 
 pytestmark = pytest.mark.stores("memory")
 
@@ -354,6 +355,36 @@ async def test_the_card_says_what_is_asked(site: Site, version: str) -> None:
         assert card["security"][0] == {"apiKey": ["a2a"]}
         pair = card["security"][-1]
     assert set(pair) == {"inQuery", "inCookie"}
+
+
+@pytest.mark.requirement("SEC-04", "ERR-10")
+async def test_each_caller_has_some_calls_at_a_time(site: Site) -> None:
+    options = Options(**HERE, store="memory:", call_limit=2)
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(Server(known(), options, authenticators=policy()))
+        channel = await stack.enter_async_context(grpc.aio.insecure_channel(server.grpc_address))
+        mine = Site(server, site.http, channel, stack)
+        for wire in WIRES:
+            cell = await seen(mine, *wire, "alice")
+            task, gate = await cell.held()
+            events = [cell.client.subscribe(task.id) for _ in range(2)]
+            for one in events:
+                await anext(one)
+            for operation, request in (("GetTask", v1.GetTaskRequest(id="x")), ("SendStreamingMessage", said())):
+                await cell.refuses(ResourceExhaustedError, operation, request, x_api_key="alice")
+                await cell.refuses(UnauthenticatedError, operation, request)
+            await (await seen(mine, *wire, "bob")).task("echo hi")
+            await events[0].aclose()
+            await events[1].aclose()
+            await eventually(partial(room, cell, task))
+            await cell.release(task, gate)
+
+
+async def room(cell: Cell, task: v1.Task) -> bool:
+    """Whether the server has seen that streams are closed."""
+    with suppress(ResourceExhaustedError):
+        return bool((await cell.client.get(task.id)).id)
+    return False
 
 
 @pytest.mark.requirement("SEC-04", "ERR-10")
