@@ -70,6 +70,7 @@ def python_with(sdk: str) -> str:
     pytest.skip(f"needs a2a-sdk {sdk} here or in the Python named by {variable}")
 
 
+@pytest.mark.requirement("BL-42")
 @pytest.mark.parametrize("first", ["ours", "theirs"])
 @pytest.mark.parametrize("sdk", SDKS)
 def test_both_can_be_imported_and_used(sdk: str, first: str) -> None:
