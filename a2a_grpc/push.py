@@ -21,7 +21,7 @@ from yarl import URL
 
 from a2a_grpc.call import V03, V1
 from a2a_grpc.config import Options
-from a2a_grpc.errors import A2AError
+from a2a_grpc.errors import A2AError, TaskNotFoundError
 from a2a_grpc.protojson import dumps, to_json
 from a2a_grpc.push_hosts import Hosts, Outcome, Poster
 from a2a_grpc.tasks.bus import Bus
@@ -43,6 +43,8 @@ LONGEST_WAIT: Final = 900.0
 """Seconds before the first and between late repetitions; each wait is twice the last, less up to a half (PUSH-15)."""
 NEVER: Final = 1 << 62
 """The time of the next attempt, in ms, of a config that was given up; making it anew brings it back."""
+LEAST_BATCH: Final = 5.0
+"""Seconds at least for which a claimed config is served before others have their turn."""
 WATCHED: Final = 10_000
 """Tasks whose commits wake the delivery at once; of all others it learns by looking."""
 LAST_STEPS: Final = 0.5
@@ -116,8 +118,8 @@ class Deliverer:
         self._hosts = Hosts(max(1, options.push_concurrency // 4))
         self._limit = attempts_within(options.push_give_up)
         # A claim outlives the batch and the one request that may be under way at its end.
-        self._batch = options.push_timeout
-        self._claim_ms = int((3 * options.push_timeout + 2) * 1000)
+        self._batch = max(options.push_timeout, LEAST_BATCH)
+        self._claim_ms = int((self._batch + 2 * options.push_timeout + 2) * 1000)
         self._sending: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._watched: dict[str, None] = {}
         self._wake = asyncio.Event()
@@ -226,11 +228,11 @@ class Deliverer:
             if wait := await self._hosts.enter(host):
                 await self._report(sending, wait)
                 return
-            outcome = Outcome()
+            outcome = None
             try:
                 outcome = await self._follow(sending, until)
             finally:
-                self._hosts.leave(host, outcome.ill)
+                self._hosts.leave(host, outcome and outcome.ill)
             await self._report(sending, 0 if outcome.delivered else self._failed(sending, outcome))
         except asyncio.CancelledError:
             await self._report(sending, 0)
@@ -275,11 +277,13 @@ class Deliverer:
         if fold is None:
             row = await self._store.task(scope, task_id)
             keep = self._options.keep_status_messages
-            fold = Fold.of(row, keep) if row is not None and row.folded < event.sequence else Fold(keep)
+            fold = Fold.of(row, keep) if row is not None and row.folded <= event.sequence else Fold(keep)
         while fold.sequence < event.sequence:
             missing = min(PAGE, event.sequence - fold.sequence)
             events = await self._store.events(scope, task_id, fold.sequence, missing)
-            for earlier in events or (event,):
+            if not events:
+                raise TaskNotFoundError
+            for earlier in events:
                 fold.apply(earlier)
         sending.fold = fold
         return dumps(down_result(fold.task()))

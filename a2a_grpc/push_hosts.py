@@ -76,17 +76,20 @@ class Hosts:
                 return 1 + 2 * random.random()
             waiter = asyncio.get_running_loop().create_future()
             host.waiting.append(waiter)
-            await asyncio.wait((waiter,), timeout=give_up - now)
-            if not waiter.done():
-                host.waiting.remove(waiter)
+            try:
+                await asyncio.wait((waiter,), timeout=give_up - now)
+            finally:
+                if not waiter.done():
+                    host.waiting.remove(waiter)
 
-    def leave(self, name: str, ill: bool) -> None:
-        """A delivery is over; ill: it failed by the host's fault."""
+    def leave(self, name: str, ill: bool | None) -> None:
+        """A delivery is over; ill: it failed by the host's fault; None: it was broken off, which says nothing."""
         host = self._hosts[name]
         host.busy -= 1
-        host.failures = host.failures + 1 if ill else 0
-        if host.failures >= TRIP:
-            host.rests_until = time.monotonic() + min(LONGEST_REST, 2.0 ** (host.failures - TRIP))
+        if ill is not None:
+            host.failures = host.failures + 1 if ill else 0
+        if ill and host.failures >= TRIP:
+            host.rests_until = time.monotonic() + min(LONGEST_REST, 2.0 ** min(host.failures - TRIP, 10))
         if host.waiting:
             host.waiting.popleft().set_result(None)
         elif not (host.busy or host.failures):

@@ -413,6 +413,13 @@ async def test_a_host_that_fails_is_left_alone_and_then_tried_once() -> None:
     assert await hosts.enter("a") > 0
     hosts._hosts["a"].rests_until = 0
     assert await hosts.enter("a") == 0 and await hosts.enter("a") > 0
+    hosts.leave("a", ill=None)
+    hosts._hosts["a"].failures = 10_000
+    assert await hosts.enter("a") == 0
+    hosts.leave("a", ill=True)
+    assert 1 < await hosts.enter("a") < 62
+    hosts._hosts["a"].rests_until = 0
+    assert await hosts.enter("a") == 0
     hosts.leave("a", ill=False)
     assert await hosts.enter("a") == await hosts.enter("a") == 0
 
