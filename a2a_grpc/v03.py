@@ -81,18 +81,24 @@ def up_message(message: Message, base64_bytes: bool | None = None) -> tuple[Any,
 # -- REST
 
 
-def up_rest(operation: str, variables: Mapping[str, str], pairs: Iterable[tuple[str, str]], body: Any | None) -> Up:
+def up_rest(
+    operation: str,
+    variables: Mapping[str, str],
+    pairs: Iterable[tuple[str, str]],
+    body: Any | None,
+    base64_bytes: bool | None = None,
+) -> Up:
     """The v1.0 request of a v0.3 REST call.
 
     variables: what the route template matched (`name` or `parent`); pairs: decoded query parameters; body: the loaded
     JSON value, None for none. Bodies are read as ProtoJSON of the v0.3 proto and as v0.3 JSON; ProtoJSON is also the
-    answer's dialect where nothing tells (V03-21, I-42). Raises InvalidParamsError, also when path and body name
-    different resources (part 7).
+    answer's dialect where nothing tells (V03-21, I-42). base64_bytes as in `up_message`.
+    Raises InvalidParamsError, also when path and body name different resources (part 7).
     """
     cls = _REQUESTS[operation]
     body = object_of({} if body is None else body, "body")
     if cls is v03.SendMessageRequest:
-        return _rest_send(operation, body)
+        return _rest_send(operation, body, How(base64_bytes))
     value = decode_query(cls, pairs)
     for name, text in variables.items():
         _agree(_canonical(text), value.get(name), name)
@@ -114,12 +120,12 @@ def up_rest(operation: str, variables: Mapping[str, str], pairs: Iterable[tuple[
     return Up(made, {key: value for key, value in metadata.items() if key != PUSH_EXTRAS}, P03)
 
 
-def _rest_send(operation: str, body: Json) -> Up:
+def _rest_send(operation: str, body: Json, how: How) -> Up:
     message = body.get("message") if body.get("message") is not None else body.get("request")
     if isinstance(message, dict) and _is_json(message):
         return Up(*up_params(operation, {**body, "message": message}), J03)
     request = decode(v03.SendMessageRequest, body)
-    return Up(up(request), extras_of(request), P03)
+    return Up(up(request, how), extras_of(request), P03)
 
 
 def _is_json(message: Json) -> bool:

@@ -24,6 +24,7 @@ from a2a_grpc.bindings import reflection
 from a2a_grpc.bindings.streams import Running, Stream, Streams
 from a2a_grpc.bindings.tls import of_context, server_credentials
 from a2a_grpc.bindings.wire import (
+    BASE64_READ,
     EXTENSION_HEADERS,
     VERSION_HEADER,
     HttpRequest,
@@ -219,7 +220,7 @@ class _Door:
             self._check_version(asked_version(carrier, ()) or V03)
         extra: Mapping[str, Any] = {}
         if self.old:
-            request, extra = v03.up_message(request)
+            request, extra = v03.up_message(request, BASE64_READ[self._options.v03_file_bytes])
         call = make_call(carrier, self.operation, GRPC, self.version, request, extra, caller)
         remaining = context.time_remaining()
         if remaining is not None:

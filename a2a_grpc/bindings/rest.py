@@ -139,7 +139,8 @@ class Rest:
         operation = reading.operation = self._rows[version][match.method.name]
         body = _body(request)
         if version == V03:
-            message, extra, reading.dialect = v03.up_rest(operation.name, match.variables, pairs, body)
+            base64 = wire.BASE64_READ[self._options.v03_file_bytes]
+            message, extra, reading.dialect = v03.up_rest(operation.name, match.variables, pairs, body, base64)
         else:
             message, extra = operation.decode(_merged(match.method.request, body, pairs, match.variables), ""), {}
         call = wire.make_call(request, operation.name, REST, version, message, extra, caller)

@@ -176,6 +176,9 @@ def is_json(media_type: str) -> bool:
 BASE64_READERS: Final[Mapping[str, str]] = {GRPC: "grpc-python", REST: "python-httpx"}
 """User agent of a much used v0.3 client, which takes file bytes for base64 text although the proto's type says raw."""
 
+BASE64_READ: Final[Mapping[str, bool | None]] = {"raw": False, "base64": None, "auto": None}
+"""By the option `v03_file_bytes`: False when the bytes that v0.3 callers send are never taken for base64 text."""
+
 
 def base64_bytes(call: Call, options: Options) -> bool:
     """Whether file bytes in the answers to a v0.3 call over gRPC or REST are written as base64 text."""

@@ -36,6 +36,15 @@ async def test_bytes_that_look_like_base64_are_bytes(cell: Cell) -> None:
     await check_part(cell, v1.Part(raw=b"aGVsbG8=", media_type="application/octet-stream"))
 
 
+@pytest.mark.site(v03_file_bytes="raw")
+@pytest.mark.requirement("DATA-04", "L-09")
+async def test_bytes_that_look_like_base64_stay_as_sent_where_the_server_is_told_that_they_are_raw(cell: Cell) -> None:
+    sent = v1.Part(raw=b"aGVsbG8=", media_type="application/octet-stream")
+    task = await cell.task(parts=[v1.Part(text="give_parts"), sent])
+    newest = await cell.over("grpc", "1.0")
+    assert (await newest.client.get(task.id)).history[0].parts[1] == sent
+
+
 async def check_part(cell: Cell, part: v1.Part) -> None:
     task = await cell.task(parts=[v1.Part(text="give_parts"), part])
     assert list(task.artifacts[0].parts)[1:] == [part]
