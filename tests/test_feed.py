@@ -14,7 +14,7 @@ from a2a_grpc.tasks.bus import LocalBus
 from a2a_grpc.tasks.feed import TAIL_BYTES, TAIL_EVENTS, Feed, Feeds
 from a2a_grpc.tasks.memory import MemoryStore
 from a2a_grpc.tasks.state import status_event
-from a2a_grpc.tasks.store import Change, Event, Snapshot
+from a2a_grpc.tasks.store import Change, Event, Scope, Snapshot, TaskRow
 from a2a_grpc.tasks.views import PAGE
 
 
@@ -72,9 +72,14 @@ async def stored(store: MemoryStore, first: int, last: int, state: int = WORKING
 
 
 class Elsewhere(MemoryStore):
-    """A store that other processes write, too."""
+    """A store that other processes write, too. `looks`: how often a whole task was read."""
 
     exclusive = False
+    looks = 0
+
+    async def task(self, scope: Scope, task_id: str) -> TaskRow | None:
+        self.looks += 1
+        return await super().task(scope, task_id)
 
 
 @pytest.mark.requirement("BL-48", "BL-07")
@@ -93,6 +98,28 @@ async def test_a_reader_finds_what_another_process_wrote(hinted: bool) -> None:
         assert reader.done()
     assert numbers(await asyncio.wait_for(reader, 20)) == list(range(1, PAGE + 7))
     assert len(feeds) == feeds.readers == 0
+
+
+@pytest.mark.requirement("BL-48")
+async def test_a_hint_costs_one_read_of_what_is_new_and_one_that_lies_nothing_more() -> None:
+    store = Elsewhere()
+    await stored(store, 1, 3)
+    feeds = Feeds(store, LocalBus(), "here")
+    reader = asyncio.ensure_future(follow(feeds))
+    await until(lambda: feeds.find(ALICE, "t") and feeds.find(ALICE, "t")._waiting)  # type: ignore[union-attr]
+    looks = store.looks
+    for number in range(4, 40):
+        await stored(store, number, number)
+        feeds.hint("t", number)
+        for _ in range(10):
+            await asyncio.sleep(0)
+    assert store.looks == looks
+    feeds.hint("t", 1000)  # of another store with the same bus
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert store.looks == looks + 1 and not reader.done()
+    await stored(store, 40, 41, COMPLETED)
+    assert numbers(await asyncio.wait_for(reader, 20)) == list(range(1, 42))
 
 
 @pytest.mark.requirement("BL-34")

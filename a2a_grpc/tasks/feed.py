@@ -22,16 +22,17 @@ POLL: Final = 1.0
 
 
 class Feed:
-    """The newest events of one task. `local`: its turn runs in this process, so `sequence` is exact.
-    `fault`: why there will be no more events, None while there may be."""
+    """The newest events of one task. `local`: its turn runs in this process, so `sequence` is exact. `hinted`: how far
+    the task is as another replica says, which need not be so. `fault`: why there will be no more events, None while
+    there may be."""
 
-    __slots__ = ("_size", "_tail", "_waiting", "fault", "holders", "local", "sequence")
+    __slots__ = ("_size", "_tail", "_waiting", "fault", "hinted", "holders", "local", "sequence")
 
     def __init__(self) -> None:
         self._tail: list[Event] = []
         self._size = 0
         self._waiting: set[asyncio.Future[None]] = set()
-        self.sequence = 0
+        self.sequence = self.hinted = 0
         self.local = False
         self.fault: A2AError | None = None
         self.holders = 0
@@ -142,7 +143,8 @@ class Feeds:
     def hint(self, task_id: str, sequence: int) -> None:
         """Another replica says that a task has moved: let its readers look."""
         for feed in self._by_task.get(task_id, ()):
-            if not feed.local and sequence > feed.sequence:
+            if not feed.local and sequence > feed.hinted:
+                feed.hinted = sequence
                 feed.wake()
 
     def gone(self, task_id: str) -> None:
@@ -172,12 +174,17 @@ class Feeds:
         self._bus.watch(task_id)
         try:
             position = min(after, feed.sequence) if feed.local else after
+            heard, looked = 0, False
             while True:
+                hint = 0 if feed.local else feed.hinted
                 events = feed.after(position)
-                if events is None:
+                if events is None or (not events and hint > max(position, heard)):
+                    known = events is None
                     events = await self._store.events(scope, task_id, position, PAGE)
                     if not events:
-                        raise TaskNotFoundError
+                        if known:
+                            raise TaskNotFoundError
+                        heard, looked = hint, False  # it was not so
                 for event in events:
                     position = event.sequence
                     if event.payload.HasField("message"):
@@ -185,32 +192,33 @@ class Feeds:
                     yield event
                     if state_of(event.payload) in TERMINAL:
                         return
-                if not events:
-                    moved = await self._more(feed, scope, task_id, position)
-                    if moved is None:
+                if events:
+                    looked = looked and not self._store.exclusive
+                elif feed.fault is not None:
+                    raise feed.fault
+                elif feed.local or looked:
+                    await feed.wait(None if feed.local or self._store.exclusive else POLL)
+                    # Woken by a hint, the log is all there is to read; else the task itself may have changed.
+                    looked = not feed.local and feed.hinted > max(position, heard)
+                else:
+                    there = await self._look(feed, scope, task_id, position)
+                    if there is None:
                         return
-                    position = moved
+                    position, looked = min(position, there), True
         finally:
             self.readers -= 1
             self._bus.unwatch(task_id)
             self.release(scope, task_id)
 
-    async def _more(self, feed: Feed, scope: Scope, task_id: str, position: int) -> int | None:
-        """Wait until there may be more after `position`; the position to go on from, None at the end of the task."""
-        if feed.fault is not None:
-            raise feed.fault
-        if feed.local:
-            await feed.wait(None)
-            return position
+    async def _look(self, feed: Feed, scope: Scope, task_id: str, position: int) -> int | None:
+        """Look at the task itself for what follows `position`: its newest number, None if nothing ever will."""
         row = await self._store.task(scope, task_id)
         if row is None:
             raise TaskNotFoundError
         feed.reach(row.sequence)
-        if feed.local or feed.fault is not None or position < feed.sequence:
-            return position
-        if row.state in TERMINAL:
-            return None
-        if row.holder == self._holder:
-            raise InternalError("The task broke off; it is settled when its lease runs out")
-        await feed.wait(None if self._store.exclusive else POLL)
-        return min(position, row.sequence)
+        if not (feed.local or feed.fault is not None or position < feed.sequence):
+            if row.state in TERMINAL:
+                return None
+            if row.holder == self._holder:
+                raise InternalError("The task broke off; it is settled when its lease runs out")
+        return row.sequence
