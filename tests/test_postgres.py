@@ -8,6 +8,7 @@ import os
 import random
 import re
 import signal
+import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -20,6 +21,7 @@ from a2a_stubs import v1
 
 from a2a_grpc.tasks import schema
 from a2a_grpc.tasks.postgres import PostgresStore
+from a2a_grpc.tasks.start import now_ms
 from a2a_grpc.tasks.store import (
     Change,
     Conflict,
@@ -144,6 +146,30 @@ async def test_of_claims_at_several_replicas_one_wins_and_the_others_write_nothi
             row = await stores[0].task(ANN, name)
             assert row is not None and winner is not None and row.holder == winner.holder and row.sequence == 2
         assert len(await stores[0].memory(ANN, "c")) <= 3
+
+
+@pytest.mark.requirement("BL-48", "BL-08")
+@pytest.mark.parametrize("hours", [-1, 1])
+async def test_a_replica_whose_clock_is_wrong_takes_no_living_lease_and_gives_none_that_lasts(
+    url: str, hours: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shift, clock, now = hours * 3_600_000, time.time_ns, now_ms()
+    async with opened(url, url) as [store, other]:
+        await create(store, take=LeaseTaken("one", now + 20_000), push_configs=[config("p")], notify=1, now_ms=now)
+        assert len(await store.due("one", now, now + 20_000, 9)) == 1
+        monkeypatch.setattr(time, "time_ns", lambda: clock() + shift * 1_000_000)
+        assert await other.lost("two", now_ms(), 9) == []
+        assert await other.due("two", now_ms(), now_ms() + 1, 9) == []
+        for row in (await other.task(ANN, "t"), (await other.tasks(ANN, TaskQuery())).rows[0]):
+            assert row is not None and abs(row.lease_until_ms - (now + shift + 20_000)) < 1000
+        with pytest.raises(Conflict):
+            await other.commit(Change(ANN, "t", 1, now_ms(), take=LeaseTaken("two", now_ms() + 9)))
+        assert await other.commit(Change(ANN, "t", 1, now_ms(), take=LeaseTaken("two", now_ms() + 60_000), over=True))
+        await other.renew("two", now_ms() + 40_000, {"t": 2})
+        monkeypatch.undo()
+        assert await store.lost("one", now + 30_000, 9) == []
+        [row] = await store.lost("one", now + 50_000, 9)
+        assert abs(row.lease_until_ms - now - 40_000) < 10_000
 
 
 @pytest.mark.requirement("PUSH-14", "PUSH-18")

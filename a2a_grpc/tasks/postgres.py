@@ -1,8 +1,9 @@
 """The store in PostgreSQL: for any number of processes, each of which may do everything.
 
 Laws: every method is one statement, or one transaction of PostgresLink; what decides holds the lock of the task's row,
-or is a condition of the statement that writes. No time of the server is used. SQL text lives in schema.py, the rules
-of a change in fence.py, the writing of changes in postgres_commits.py.
+or is a condition of the statement that writes. When leases and claims of deliveries end is stored as the server's clock
+will show it, and given and answered as this process's does: one whose clock is wrong takes nothing from others. SQL
+text lives in schema.py, the rules of a change in fence.py, the writing of changes in postgres_commits.py.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -80,7 +81,7 @@ class PostgresStore:
     async def task(self, scope: Scope, task_id: str) -> TaskRow | None:
         """The task (see Store.task)."""
         found = await self._link.rows(sql.TASK, sql.values_of(scope, task_id=task_id))
-        return _row(found[0]) if found else None
+        return self._row(found[0]) if found else None
 
     async def events(self, scope: Scope, task_id: str, after: int, limit: int) -> list[Event]:
         """Events after a number (see Store.events)."""
@@ -96,21 +97,23 @@ class PostgresStore:
         values["limit"] += 1
         found = await self._link.rows(pg.page_and_total(filters), values)
         listed = [row for row in found if row[4] is not None]
-        return TaskPage([_row(row[1:]) for row in listed[: query.limit]], found[0][0], len(listed) > query.limit)
+        return TaskPage([self._row(row[1:]) for row in listed[: query.limit]], found[0][0], len(listed) > query.limit)
 
     # -- leases and cancel
 
     async def renew(self, holder: str, until_ms: int, tokens: Mapping[str, int]) -> Renewal:
         """Lengthen leases (see Store.renew)."""
-        values = {"holder": holder, "until_ms": until_ms, "task_ids": list(tokens), "tokens": list(tokens.values())}
+        values = {"task_ids": list(tokens), "tokens": list(tokens.values())}
+        values |= {"holder": holder, "until_ms": until_ms + self._link.ahead_ms()}
         kept: dict[str, bytes | None] = dict(await self._link.rows(pg.RENEW_ALL, values))
         cancels = {task_id: cancel for task_id, cancel in kept.items() if cancel is not None}
         return Renewal(frozenset(tokens.keys() - kept.keys()), cancels)
 
     async def lost(self, holder: str, now_ms: int, limit: int) -> list[TaskRow]:
         """Tasks whose turn has no owner any more (see Store.lost)."""
-        found = await self._link.rows(sql.LOST, {"now_ms": now_ms, "limit": limit})
-        return [_row(row) for row in found]
+        await self._link.read_clock()
+        found = await self._link.rows(sql.LOST, {"now_ms": now_ms + self._link.ahead_ms(), "limit": limit})
+        return [self._row(row) for row in found]
 
     async def request_cancel(self, scope: Scope, task_id: str, request: bytes) -> TaskRow | None:
         """Leave a cancel request if a turn is running (see Store.request_cancel)."""
@@ -187,10 +190,11 @@ class PostgresStore:
 
     async def due(self, holder: str, now_ms: int, until_ms: int, limit: int) -> list[Delivery]:
         """Claim configs that have something to send; what another replica is claiming is passed over (Store.due)."""
+        ahead = self._link.ahead_ms()
 
         async def work(connection: Connection) -> list[Delivery]:
-            found = await rows(connection, pg.DUE_TO_NOBODY, {"now_ms": now_ms, "limit": limit})
-            mine = {"holder": holder, "until_ms": until_ms}
+            found = await rows(connection, pg.DUE_TO_NOBODY, {"now_ms": now_ms + ahead, "limit": limit})
+            mine = {"holder": holder, "until_ms": until_ms + ahead}
             await many(connection, sql.CLAIM, [mine | {"task": row[-1], "config_id": row[4]} for row in found])
             return [Delivery(Scope(*row[:3]), PushConfig(*row[3:8]), *row[8:11]) for row in found]
 
@@ -200,7 +204,7 @@ class PostgresStore:
         """Report on a claimed delivery (see Store.delivered)."""
         config = delivery.config
         values = sql.values_of(delivery.scope, task_id=config.task_id, config_id=config.config_id, config=config.config)
-        report = {"cursor": cursor, "attempts": attempts, "next_ms": next_ms}
+        report = {"cursor": cursor, "attempts": attempts, "next_ms": next_ms and next_ms + self._link.ahead_ms()}
         await self._link.rows(sql.DELIVERED, values | report)
 
     # -- retention
@@ -210,7 +214,8 @@ class PostgresStore:
         values = sql.kept(retention)
         gone: list[str] = []
         try:
-            victims = await self._alone(partial(_victims, values=values))
+            living = values | {"now_ms": retention.now_ms + self._link.ahead_ms()}
+            victims = await self._alone(partial(_victims, values=living))
             while victims:
                 gone += await self._alone(partial(_drop, victims=_share(victims)))
             for statement in map(pg.counted, sql.DROP_EXPIRED):
@@ -219,6 +224,11 @@ class PostgresStore:
         except _Trimming:
             pass
         return gone
+
+    def _row(self, row: Sequence[Any]) -> TaskRow:
+        found = TaskRow(Scope(*row[:3]), *row[3:])
+        found.lease_until_ms -= self._link.ahead_ms() if found.holder else 0
+        return found
 
     async def _alone(self, work: Callable[[Connection], Awaitable[_T]]) -> _T:
         """Run the work in a transaction that no other replica has at the same time; raises _Trimming if one does."""
@@ -233,10 +243,6 @@ class PostgresStore:
 
 class _Trimming(Exception):
     """Another replica deletes what is no longer kept."""
-
-
-def _row(row: Sequence[Any]) -> TaskRow:
-    return TaskRow(Scope(*row[:3]), *row[3:])
 
 
 async def _victims(connection: Connection, values: dict[str, Any]) -> _Victims:

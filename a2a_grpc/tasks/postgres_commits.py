@@ -84,7 +84,8 @@ class Commits:
                 return
             # In one order everywhere, so that no two groups wait for each other.
             jobs.sort(key=lambda job: job[0].task_id)
-            outcomes = await self._link.transact(partial(_write, changes=[change for change, _ in jobs]))
+            ahead = self._link.ahead_ms()
+            outcomes = await self._link.transact(partial(_write, changes=[change for change, _ in jobs], ahead=ahead))
         except Exception as error:
             if len(jobs) > 1 and not isinstance(error, BROKEN):
                 for job in jobs:
@@ -157,8 +158,8 @@ class _Admitted(NamedTuple):
     columns: dict[str, Any]
 
 
-async def _write(connection: Connection, changes: Sequence[Change]) -> list[Outcome]:
-    """What became of each change; all that were not refused are written."""
+async def _write(connection: Connection, changes: Sequence[Change], ahead: int) -> list[Outcome]:
+    """What became of each change; all that were not refused are written. ahead: of the server's clock, in ms."""
     outcomes: list[Outcome] = [0] * len(changes)
     duplicates = await claim(connection, ((change.scope, change.dedupe, change.now_ms) for change in changes))
     found = await rows(connection, pg.GUARDS, {"task_ids": [change.task_id for change in changes]})
@@ -171,12 +172,14 @@ async def _write(connection: Connection, changes: Sequence[Change]) -> list[Outc
             continue
         row = there.get(change.task_id)
         try:
-            columns = admit(_guard(row) if row else None, change)
+            columns = admit(_guard(row, ahead) if row else None, change)
         except (Conflict, LeaseLost, ValueError) as refusal:
             outcomes[index] = refusal
             if change.dedupe:
                 unused.append(sql.values_of(change.scope, message_id=change.dedupe.message_id))
             continue
+        if columns.get("lease_until_ms"):
+            columns["lease_until_ms"] += ahead
         outcomes[index] = columns["token"]
         admitted.append(
             _Admitted(row["id"], row["context_id"], change, columns)
@@ -189,7 +192,7 @@ async def _write(connection: Connection, changes: Sequence[Change]) -> list[Outc
     return outcomes
 
 
-def _guard(row: Any) -> TaskRow:
+def _guard(row: Any, ahead: int) -> TaskRow:
     return TaskRow(
         Scope(row["agent"], row["tenant"], row["owner"]),
         row["task_id"],
@@ -200,7 +203,7 @@ def _guard(row: Any) -> TaskRow:
         row["sequence"],
         holder=row["holder"],
         token=row["token"],
-        lease_until_ms=row["lease_until_ms"],
+        lease_until_ms=row["lease_until_ms"] - ahead,
     )
 
 

@@ -2,10 +2,12 @@
 
 Laws: nothing here knows what a task is. What the server is known not to have done is tried again, for a bounded time,
 when a connection breaks or the server undoes a transaction in favour of another; when a connection breaks while a
-commit is on its way, the server is asked what became of that transaction before anything is tried again.
+commit is on its way, the server is asked what became of that transaction before anything is tried again. Who compares
+times with other processes does so on the server's clock, the one that all share.
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, TypeVar
@@ -45,6 +47,7 @@ UNDONE: Final = (Again, asyncpg.DeadlockDetectedError, asyncpg.SerializationErro
 
 _IDLE_MS = 1000  # how long a replica that stands still may keep others from rows that it has locked
 _PAUSES = (0.02, 1.0)
+_AGREE_MS = 50  # clocks that are no further apart count as one
 
 
 class PostgresLink:
@@ -67,6 +70,7 @@ class PostgresLink:
         self.name = f"{place.scheme}://{place.hostname or ''}{place.path}"
         self._url, self._connections, self._timeout, self._retry = url, connections, timeout, retry
         self._pool: Any = None
+        self._clock_ms = _own_clock_ms()
 
     async def open(self, migrate: bool = True) -> None:
         """Connect and bring the schema up to date; raises StoreError: no way to the server, a newer schema."""
@@ -82,7 +86,7 @@ class PostgresLink:
                 server_settings=self._settings,
             )
             # No way to the server is told at once; one that starts up is waited for.
-            await self._retrying(self._greet, (asyncpg.CannotConnectNowError,))
+            await self.read_clock((asyncpg.CannotConnectNowError,))
             if migrate:
                 await self._retrying(self._migrate)
         except (ValueError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
@@ -173,6 +177,22 @@ class PostgresLink:
             await asyncio.sleep(pause)
             pause = min(2 * pause, _PAUSES[1])
 
+    # -- time
+
+    async def read_clock(self, faults: tuple[type[Exception], ...] = (*BROKEN, *UNDONE)) -> None:
+        """Learn the server's time, for `ahead_ms`; to be done now and then, as clocks drift and are set. faults: what
+        is tried again."""
+        asked = time.monotonic()
+        [(there,)] = await self._retrying(lambda: self.rows_once(pg.CLOCK, {}), faults)
+        # It was so late at some moment since: an answer that took long tells little, and changes little.
+        self._clock_ms = min(max(self._clock_ms, there - 1000 * time.monotonic()), there - 1000 * asked)
+
+    def ahead_ms(self) -> int:
+        """How far the server's clock is ahead of this process's, in ms, negative when behind; 0 when they agree as
+        well as can be told. True also right after this process's clock was set."""
+        ahead = self._clock_ms - _own_clock_ms()
+        return int(ahead) if abs(ahead) > _AGREE_MS else 0
+
     # -- schema
 
     async def schema(self) -> int:
@@ -180,10 +200,6 @@ class PostgresLink:
         [(there,)] = await self.rows(pg.VERSION_FOUND, {})
         found = await self.rows(sql.VERSION, {}) if there else []
         return int(found[0][0]) if found else 0
-
-    async def _greet(self) -> None:
-        async with self.connection():
-            pass
 
     async def _migrate(self) -> None:
         newest = len(sql.MIGRATIONS)
@@ -217,6 +233,11 @@ async def many(connection: Connection, statement: str, every: Iterable[Mapping[s
         return []
     found: list[Any] = await connection.fetchmany(text, arguments)
     return found
+
+
+def _own_clock_ms() -> float:
+    """What this process's clock shows in ms, less its monotonic one."""
+    return time.time_ns() / 1e6 - 1000 * time.monotonic()
 
 
 # -- sessions

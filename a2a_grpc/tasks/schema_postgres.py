@@ -39,6 +39,7 @@ VERSION_FOUND: Final = "SELECT to_regclass('schema') IS NOT NULL"
 MIGRATE_ALONE: Final = "SELECT pg_advisory_xact_lock(1, hashtext(current_schema()))"
 TRIM_ALONE: Final = "SELECT pg_try_advisory_xact_lock(2, hashtext(current_schema()))"
 TASK_LOCKED: Final = f"{TASK_NUMBER} FOR UPDATE"
+CLOCK: Final = "SELECT CAST(1000 * extract(epoch FROM clock_timestamp()) AS BIGINT)"
 TRANSACTION: Final = "SELECT CAST(pg_current_xact_id() AS TEXT)"
 OUTCOME: Final = "SELECT pg_xact_status(CAST(CAST(:transaction AS TEXT) AS xid8))"
 
