@@ -1,4 +1,4 @@
-"""The command line: `a2a-grpc serve`, `a2a-grpc call` and `a2a-grpc db`.
+"""The command line: `a2a-grpc serve`, `a2a-grpc gateway`, `a2a-grpc call` and `a2a-grpc db`.
 
 Laws: words on the command line become options or a request message, both through tables; what they do is done by
 server.py and client.py. A user's mistake ends with one line on stderr and code 2, an A2A error with its reason and
@@ -12,6 +12,7 @@ import importlib.util
 import json
 import logging
 import os
+import re
 import shlex
 import signal
 import sys
@@ -21,20 +22,25 @@ import uuid
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import fields
 from importlib import metadata
+from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn, cast
 from urllib.parse import urlsplit
 
 # Read by grpc once, when it is imported: its own lines about a taken port would stand before ours.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
+from a2a_stubs import v1
+
 from a2a_grpc import cards, config, demo, protojson
 from a2a_grpc.agent import Agent
 from a2a_grpc.call import GRPC, JSONRPC, REST, V1, VERSIONS
 from a2a_grpc.client import SCHEMES, Client
 from a2a_grpc.errors import A2AError
+from a2a_grpc.gateway import CREDENTIALS, FORWARDED, Upstream
 from a2a_grpc.methods import METHODS
 from a2a_grpc.server import Server, schema_of
 from a2a_grpc.tasks.store import StoreError
+from a2a_grpc.v03_cards import card_up
 
 LAST_STEPS: Final = 0.5
 """Seconds that tasks and threads of an agent have to end when the server has stopped."""
@@ -54,13 +60,13 @@ class _Parser(argparse.ArgumentParser):
 # -- serve
 
 
-def _serve_parser() -> argparse.ArgumentParser:
+def _options_parser(prog: str, description: str) -> argparse.ArgumentParser:
+    """A parser of all the options of a server."""
     parser = _Parser(
-        prog="a2a-grpc serve",
-        description="Serves an agent on every wire.",
+        prog=prog,
+        description=description,
         epilog="Each option is also read from the environment, such as A2A_GRPC_MAX_PARTS, and from --config.",
     )
-    parser.add_argument("target", nargs="?", metavar="MODULE:AGENT", help="the agent; default: a demo agent")
     parser.add_argument("--config", metavar="FILE", help="TOML file with options")
     for row in fields(config.Options):
         flag, meaning = "--" + row.name.replace("_", "-"), row.metadata["meaning"].replace("%", "%%")
@@ -69,6 +75,12 @@ def _serve_parser() -> argparse.ArgumentParser:
         else:
             default = ",".join(row.default) if isinstance(row.default, tuple) else row.default
             parser.add_argument(flag, type=_reader(row.name), metavar="VALUE", help=f"{meaning} (default: {default})")
+    return parser
+
+
+def _serve_parser() -> argparse.ArgumentParser:
+    parser = _options_parser("a2a-grpc serve", "Serves an agent on every wire.")
+    parser.add_argument("target", nargs="?", metavar="MODULE:AGENT", help="the agent; default: a demo agent")
     return parser
 
 
@@ -111,15 +123,20 @@ def load_target(target: str) -> Agent | Mapping[str, Agent]:
 
 def _serve(words: Sequence[str]) -> int:
     arguments = vars(_serve_parser().parse_args(words))
-    target, file = arguments.pop("target"), arguments.pop("config")
+    target = arguments.pop("target")
+    return _serving(arguments, lambda: load_target(target) if target else demo.agent)
+
+
+def _serving(arguments: dict[str, Any], made: Callable[[], Any]) -> int:
+    """Run a server with the options among the arguments until it is stopped. made: gives what it serves."""
     try:
-        options = config.read(file, **arguments)
+        options = config.read(arguments.pop("config"), **arguments)
         if not (options.grpc or options.http):
             raise UsageError("both grpc and http are switched off: there is nothing to serve on")
         logging.basicConfig(
             level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr
         )
-        server = Server(load_target(target) if target else demo.agent, options)
+        server = Server(made(), options)
         _run(server.serve(lambda: print(_addresses(server), flush=True)))
     except OSError as fault:
         told = fault.strerror or str(fault)
@@ -144,8 +161,12 @@ def _run(main: Coroutine[Any, Any, None]) -> None:
 def _addresses(server: Server) -> str:
     """Where everything is, and something to try, in lines that can be copied."""
     agent, options = next(iter(server.agents.values())), server.options
+    name, examples = f"The gateway to {getattr(agent, 'url', '')}", ["Hello"]
+    if isinstance(agent, Agent):
+        name = f"{agent.name} {agent.version}"
+        examples = [example for skill in agent.skills for example in skill.examples] + examples
     base = cards.base_url(options, server.http_url, {}) if server.http_url else ""
-    lines = [f"{agent.name} {agent.version} is ready"]
+    lines = [f"{name} is ready"]
     lines += [f"  card      {base}{cards.WELL_KNOWN}"] * bool(base)
     urls = {
         entry.protocol_binding: entry.url
@@ -153,7 +174,7 @@ def _addresses(server: Server) -> str:
         if entry.protocol_version == options.versions[0]
     }
     lines += [f"  {binding:9} {url}" for binding, url in urls.items()]
-    text = next((example for skill in agent.skills for example in skill.examples), "Hello")
+    text = examples[0]
     lines.append(f"  try       a2a-grpc call stream {base or 'grpc://' + urls[GRPC]} {shlex.quote(text)}")
     if base and V1 in options.versions:
         params = _message(text=text, message_id="1")
@@ -161,6 +182,60 @@ def _addresses(server: Server) -> str:
         headers = "-H 'A2A-Version: 1.0' -H 'Content-Type: application/json'"
         lines.append(f"  or        curl {headers} -d {shlex.quote(body)} {urls[JSONRPC]}")
     return "\n".join(lines)
+
+
+# -- gateway
+
+
+def _gateway_parser() -> argparse.ArgumentParser:
+    parser = _options_parser("a2a-grpc gateway", "Serves an agent that runs somewhere else on every wire.")
+    add = parser.add_argument
+    add("--upstream", action="append", type=_upstream, required=True, metavar="[NAME=]URL",
+        help="base URL, card URL, or host:port of gRPC; several need a name each")  # fmt: skip
+    add("--upstream-binding", type=str.lower, choices=BINDING_WORDS, help="wire to use; default: the first in the card")
+    add("--upstream-version", choices=VERSIONS, help="protocol version to use; default: the newest in the card")
+    add("--upstream-header", action="append", type=_header, default=[], metavar="'NAME: VALUE'",
+        help="sent upstream with each call")  # fmt: skip
+    add("--upstream-card", metavar="FILE", help="the card, for an upstream that has none at its address")
+    add("--forward", action="append", default=[], metavar="NAME",
+        help=f"a header of callers that goes on, beside {', '.join(FORWARDED + CREDENTIALS)}")  # fmt: skip
+    return parser
+
+
+def _upstream(text: str) -> tuple[str, str]:
+    """Name, "" for none, and address."""
+    named = re.fullmatch(r"(?:([\w.-]+)=)?(.+)", text)
+    name, url = named.groups() if named else ("", text)
+    return name or "", _url(url if "://" in url else f"grpc://{url}")
+
+
+def _gateway(words: Sequence[str]) -> int:
+    arguments = vars(_gateway_parser().parse_args(words))
+    told = arguments.pop("upstream")
+    card, forward = arguments.pop("upstream_card"), arguments.pop("forward")
+    settings = {
+        "binding": BINDING_WORDS.get(arguments.pop("upstream_binding")),
+        "version": arguments.pop("upstream_version"),
+        "headers": dict(arguments.pop("upstream_header")),
+        "forward": (*FORWARDED, *forward),
+    }
+    if len({name for name, _ in told}) < len(told):
+        raise UsageError("several upstreams need a name each, such as --upstream orders=URL")
+
+    def made() -> Any:
+        given = _card(card) if card else None
+        found = {name: Upstream(url, card=given, **settings) for name, url in told}
+        return found if len(found) > 1 or "" not in found else found[""]
+
+    return _serving(arguments, made)
+
+
+def _card(file: str) -> v1.AgentCard:
+    """The card in a file. Raises OSError, and UsageError for a file that is none."""
+    try:
+        return card_up(protojson.loads(Path(file).read_bytes()))
+    except A2AError as fault:
+        raise UsageError(f"{file} is not a card: {fault.message}") from None
 
 
 # -- call
@@ -343,6 +418,7 @@ def _db(words: Sequence[str]) -> int:
 
 COMMANDS: Final[Mapping[str, tuple[Callable[[Sequence[str]], int], str]]] = {
     "serve": (_serve, "serve an agent on every wire"),
+    "gateway": (_gateway, "serve an agent that runs elsewhere on every wire"),
     "call": (_call, "call an agent and print its answers"),
     "db": (_db, "check or upgrade the tables of a store"),
 }

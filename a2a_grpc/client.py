@@ -39,6 +39,9 @@ SCHEMES: Final = ("http", "https", "grpc", "grpcs")
 CONNECT_SECONDS: Final = 30.0
 """How long the making of one connection may take."""
 
+RECONNECT_MS: Final = 5000
+"""Longest pause, in milliseconds, before a lost gRPC connection is tried again."""
+
 
 class Events:
     """The events of a streaming call, as an async iterator; `aclose` ends it early and leaves the task alone.
@@ -187,6 +190,7 @@ class Client:
             return
         target, secure = cards.grpc_target(entry.url)
         limits = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
+        limits.append(("grpc.max_reconnect_backoff_ms", RECONNECT_MS))
         if secure:
             channel = grpc.aio.secure_channel(target, grpc.ssl_channel_credentials(), options=limits)
         else:
@@ -198,16 +202,16 @@ class Client:
     def _spoken(self) -> str:
         return V03 if self.interface.protocol_version.startswith(V03) else V1
 
-    def _prepare(self, operation: str, request: Any, last_event_id: str = "") -> tuple[Any, dict[str, str]]:
+    def _prepare(
+        self, operation: str, request: Any, more: Mapping[str, str] | None, extensions: Iterable[str] | None
+    ) -> tuple[Any, dict[str, str]]:
         """The request as it goes to the interface in use, with its tenant (TENANT-01), and the headers beside it."""
         version = self._spoken
         if version == V03 and operation not in METHOD_NAMES:
             raise UnsupportedOperationError(f"version {V03} has no such operation")
-        headers = {wire.VERSION_HEADER: version, **self._headers}
-        if self._extensions:
-            headers[wire.EXTENSION_HEADERS[version].lower()] = ", ".join(self._extensions)
-        if last_event_id:
-            headers["last-event-id"] = last_event_id
+        headers = {wire.VERSION_HEADER: version, **self._headers, **(more or {})}
+        if asked := self._extensions if extensions is None else tuple(extensions):
+            headers[wire.EXTENSION_HEADERS[version].lower()] = ", ".join(asked)
         tenant = self.interface.tenant if self._tenant is None else self._tenant
         if tenant and not request.tenant:
             given, request = request, type(request)(tenant=tenant)
@@ -221,29 +225,54 @@ class Client:
 
     # -- any operation
 
-    async def call(self, operation: str, request: Message) -> Any:
+    async def call(
+        self,
+        operation: str,
+        request: Message,
+        *,
+        headers: Mapping[str, str] | None = None,
+        extensions: Iterable[str] | None = None,
+    ) -> Any:
         """Call an operation with one answer, by its v1.0 name; request and answer are v1.0 messages.
 
+        headers: for this call, names in lower case, over those of the client. extensions: in place of the client's.
         An interface that cannot be reached is given up for the next one in the card (CARD-08).
         """
         async with asyncio.timeout(self._timeout):
             while True:
                 carrier = self._ready()
                 try:
-                    return await carrier.unary(operation, *self._prepare(operation, request))
+                    return await carrier.unary(operation, *self._prepare(operation, request, headers, extensions))
                 except ConnectionError as fault:
                     await self._give_up(carrier, fault)
 
-    def events(self, operation: str, request: Message, *, last_event_id: str = "") -> Events:
-        """Call an operation with many answers; last_event_id: start after that event, where the agent can."""
+    def events(
+        self,
+        operation: str,
+        request: Message,
+        *,
+        last_event_id: str = "",
+        headers: Mapping[str, str] | None = None,
+        extensions: Iterable[str] | None = None,
+    ) -> Events:
+        """Call an operation with many answers; last_event_id: start after that event, where the agent can.
+
+        headers, extensions: as of `call`.
+        """
         self._ready()
-        return Events(self._stream(operation, request, last_event_id), self._timeout)
+        if last_event_id:
+            headers = {**(headers or {}), "last-event-id": last_event_id}
+        return Events(self._stream(operation, request, headers, extensions), self._timeout)
 
     async def _stream(
-        self, operation: str, request: Message, last_event_id: str
+        self,
+        operation: str,
+        request: Message,
+        headers: Mapping[str, str] | None,
+        extensions: Iterable[str] | None,
     ) -> AsyncGenerator[tuple[str, v1.StreamResponse], None]:
         while True:
-            carrier, prepared = self._ready(), self._prepare(operation, request, last_event_id)
+            carrier, prepared = self._ready(), self._prepare(operation, request, headers, extensions)
             try:
                 async with aclosing(carrier.stream(operation, *prepared)) as source:
                     async for found in source:

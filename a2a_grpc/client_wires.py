@@ -47,6 +47,9 @@ _BY_CODE: Final[Mapping[int, type[A2AError]]] = {
 }
 """What a gRPC status alone means, when the peer says nothing better (ERR-16)."""
 
+DEADLINE: Final = "grpc-timeout"
+"""Header that tells a wire for how many milliseconds the answer is waited for, such as `250m`; gRPC carries it on."""
+
 _DETAILS: Final = {kind.DESCRIPTOR.full_name: kind for kind in (google.ErrorInfo, google.BadRequest, google.RetryInfo)}
 
 
@@ -215,10 +218,13 @@ class GrpcWire:
             state = self._channel.get_state(try_to_connect=True)
         if state is not grpc.ChannelConnectivity.READY:
             raise ConnectionError(f"cannot connect to {self._url}")
-        metadata = tuple(headers.items())
+        told: dict[str, Any] = {"metadata": tuple(headers.items())}
+        if (limit := headers.get(DEADLINE)) is not None:
+            told = {"metadata": tuple(pair for pair in told["metadata"] if pair[0] != DEADLINE)}
+            told["timeout"] = int(limit[:-1]) / 1000
         if self._version == V1:
-            return getattr(self._stub, operation)(request, metadata=metadata)
-        return getattr(self._stub, METHOD_NAMES[operation])(v03.down_request(request), metadata=metadata)
+            return getattr(self._stub, operation)(request, **told)
+        return getattr(self._stub, METHOD_NAMES[operation])(v03.down_request(request), **told)
 
     def _up(self, operation: str, answer: Message) -> Any:
         if self._version == V1:

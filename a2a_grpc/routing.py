@@ -11,7 +11,6 @@ from typing import Any
 from a2a_stubs import v1_grpc
 from google.protobuf.message import Message
 
-from a2a_grpc.agent import Agent
 from a2a_grpc.call import Call, Interceptor
 from a2a_grpc.errors import NotFoundError, TaskNotFoundError
 
@@ -63,7 +62,7 @@ class ByTenant(v1_grpc.A2AServiceServicer):
     A tenant that is neither an agent nor served by the first one is unknown like a foreign resource (TENANT-06).
     """
 
-    def __init__(self, services: Mapping[str, Any], agents: Mapping[str, Agent]) -> None:
+    def __init__(self, services: Mapping[str, Any], agents: Mapping[str, Any]) -> None:
         first = next(iter(services))
         for method in v1_grpc.METHODS:
             routes = {name: getattr(service, method.name) for name, service in services.items()}

@@ -28,6 +28,7 @@ from a2a_grpc.bindings.streams import Streams
 from a2a_grpc.bindings.wire import HttpReply, HttpRequest, query_pairs
 from a2a_grpc.call import ANONYMOUS, REST, Call, Caller, Credentials, Gate, Interceptor
 from a2a_grpc.config import OptionError, Options
+from a2a_grpc.gateway import Upstream, fronted
 from a2a_grpc.push_guard import Guard
 from a2a_grpc.push_post import HttpPoster
 from a2a_grpc.routing import ByTenant, surround
@@ -163,11 +164,11 @@ def _gate(authentication: auth.Authentication | None, options: Options) -> Gate 
 class Server:
     """One or several agents, served on every wire.
 
-    agents: one Agent, or several by name. With several, each is reached on HTTP below `/<name>` (and
-    `/api/a2a/<name>`, card at `/api/.well-known/<name>/agent-card.json`), and by tenant `<name>` at the root and on
-    gRPC; calls without a tenant go to the first.
-    options: default Options(). store, bus: default as the options say; beside a store of your own, hints stay
-    within the process unless you hand in a bus, too, or name one.
+    agents: one Agent, or an Upstream, which makes the server a gateway; or several by name. With several, each is
+    reached on HTTP below `/<name>` (and `/api/a2a/<name>`, card at `/api/.well-known/<name>/agent-card.json`), and by
+    tenant `<name>` at the root and on gRPC; calls without a tenant go to the first.
+    options: default Options(). store, bus: default as the options say, in memory where there is no Agent; beside a
+    store of your own, hints stay within the process unless you hand in a bus, too, or name one.
     interceptors: surround every call, the first outermost.
     authenticators: what callers must show, see auth; default as the options say, which is nothing. authorizer: whether
     a known caller may make a call; default always. owner: whose tasks a call is about, default its caller's subject.
@@ -176,7 +177,7 @@ class Server:
 
     def __init__(
         self,
-        agents: Agent | Mapping[str, Agent],
+        agents: Agent | Upstream | Mapping[str, Agent | Upstream],
         options: Options | None = None,
         *,
         store: Store | None = None,
@@ -188,19 +189,21 @@ class Server:
     ) -> None:
         self.options = options or Options()
         self.agents = dict(agents) if isinstance(agents, Mapping) else {"": agents}
-        self.store = store or open_store(self.options)
+        local = {name: agent for name, agent in self.agents.items() if isinstance(agent, Agent)}
+        self._upstreams = [agent for agent in self.agents.values() if isinstance(agent, Upstream)]
+        self.store = store or (open_store(self.options) if local or not self.agents else MemoryStore())
         _check_names(self.agents, self.options)
         self.engine = Engine(
             self.store,
             bus or (LocalBus() if store and not self.options.bus else open_bus(self.options)),
-            self.agents,
+            local,
             self.options,
             _poster(self.options),
         )
         self.streams = Streams(self.options.max_streams)
         self.ready = False
         self._started = False
-        self._public: dict[str, cards.CardPage] = {}
+        self._public: dict[str, tuple[object, cards.CardPage]] = {}
         policy = open_policy(self.options) if authenticators is None else authenticators
         self.authentication = None if policy is None else auth.Authentication(policy)
         """What tells who is calling, None when nobody is asked; counts `failures`."""
@@ -208,11 +211,7 @@ class Server:
         self._gate = _gate(self.authentication, self.options)
         self._in_hand = InHand(self.options.call_limit) if self.options.call_limit else None
         services = {
-            name: surround(
-                A2AService(name, agent, self.engine, self.options, self._extended_card(name, agent), owner),
-                interceptors,
-            )
-            for name, agent in self.agents.items()
+            name: surround(self._servicer(name, agent, owner), interceptors) for name, agent in self.agents.items()
         }
         several = len(services) > 1
         self.service = self._guarded(ByTenant(services, self.agents) if several else next(iter(services.values())))
@@ -235,7 +234,7 @@ class Server:
                 self._grpc_host = GrpcHost(self._grpc, self.options)
                 await self._grpc_host.start()
             if self.options.http:
-                self._http_host = HttpHost(self._mounts, self.options, self.streams, ready=lambda: self.ready)
+                self._http_host = HttpHost(self._mounts, self.options, self.streams, ready=self._welcome)
                 await self._http_host.start()
         except BaseException:
             await self.stop(0)
@@ -249,6 +248,7 @@ class Server:
             self._started = True
             try:
                 await self.engine.start()
+                await asyncio.gather(*(upstream.open() for upstream in self._upstreams))
             except BaseException:
                 await self.stop(0)
                 raise
@@ -268,6 +268,7 @@ class Server:
         self._http_host = self._grpc_host = None
         if self._started:
             self._started = False
+            await asyncio.gather(*(upstream.close() for upstream in self._upstreams))
             await self.store.close()
 
     async def serve(self, started: Callable[[], None] = lambda: None) -> None:
@@ -299,6 +300,9 @@ class Server:
     ) -> None:
         await self.stop()
 
+    def _welcome(self) -> bool:
+        return self.ready and all(upstream.up for upstream in self._upstreams)
+
     # -- addresses and embedding
 
     @property
@@ -322,7 +326,7 @@ class Server:
 
         It starts the engine with the application and stops it with it, unless the server runs already.
         """
-        host = HttpHost(self._mounts, self.options, self.streams, ready=lambda: self.ready)
+        host = HttpHost(self._mounts, self.options, self.streams, ready=self._welcome)
         application = host.application()
 
         owner = False
@@ -348,6 +352,12 @@ class Server:
 
     # -- making
 
+    def _servicer(self, name: str, agent: Agent | Upstream, owner: Owner) -> Any:
+        if isinstance(agent, Agent):
+            return A2AService(name, agent, self.engine, self.options, self._extended_card(name, agent), owner)
+        agent.present = lambda card, call: self._card(name, self._path(name), self._base(call), card)
+        return agent
+
     def _guarded(self, service: Any, agent: str = "") -> Any:
         """The service for callers who may use it. agent: the name that its path stands for."""
         steps: list[Interceptor] = [self._in_hand] if self._in_hand else []
@@ -368,11 +378,14 @@ class Server:
 
     def _mount(self, prefix: str, service: Any, name: str, *aliases: str) -> Mount:
         async def card(request: HttpRequest, origin: str) -> HttpReply:
-            if self._gate is None or self.options.public_card:
-                return HttpReply(*self._card_page(name, prefix).reply(request, origin))
-            await self._gate(Credentials(REST, request.headers, query_pairs(request), request.certificate))
+            private = self._gate is not None and not self.options.public_card
+            if self._gate is not None and private:
+                await self._gate(Credentials(REST, request.headers, query_pairs(request), request.certificate))
+            if isinstance(agent := self.agents[name], Upstream):
+                await agent.connected()
             reply = HttpReply(*self._card_page(name, prefix).reply(request, origin))
-            reply.headers["cache-control"] = "private, no-cache"
+            if private:
+                reply.headers["cache-control"] = "private, no-cache"
             return reply
 
         room = self.streams.check_room
@@ -385,30 +398,42 @@ class Server:
         )
 
     def _card_page(self, name: str, prefix: str) -> cards.CardPage:
-        page = self._public.get(prefix)
-        if page is None:
-            page = self._public[prefix] = cards.CardPage(lambda base: self._card(name, prefix, base), self.options)
+        agent = self.agents[name]
+        source = agent.card if isinstance(agent, Upstream) else agent
+        known, page = self._public.get(prefix, (None, None))
+        if page is None or known is not source:
+            page = cards.CardPage(lambda base: self._card(name, prefix, base), self.options)
+            self._public[prefix] = source, page
         return page
 
-    def _card(self, name: str, prefix: str, base: str) -> v1.AgentCard:
+    def _card(self, name: str, prefix: str, base: str, card: v1.AgentCard | None = None) -> v1.AgentCard:
+        """The card of an agent for a base URL. card: another one of its upstream; default the public one."""
         tenant = "" if name == next(iter(self.agents)) else name  # who names no tenant reaches the first
         found = cards.interfaces(self.options, base, self.grpc_address or self.options.public_grpc, prefix, tenant)
+        asked = self.authentication
+        schemes, requirements = (asked.schemes, asked.requirements) if asked else (None, ())
+        agent = self.agents[name]
+        if isinstance(agent, Upstream):
+            return fronted(card or agent.card, found, schemes, requirements)
         return cards.build(
-            self.agents[name],
+            agent,
             found,
             push=self.options.push_notifications,
             extensions=(RESUME_EXTENSION,),
-            security_schemes=self.authentication.schemes if self.authentication else None,
-            security_requirements=self.authentication.requirements if self.authentication else (),
+            security_schemes=schemes,
+            security_requirements=requirements,
         )
 
-    def _extended_card(self, name: str, agent: Agent) -> Callable[[Call], Any]:
-        prefix = "" if name == next(iter(self.agents)) else f"/{name}"  # only the path says in v0.3 who is meant
+    def _path(self, name: str) -> str:
+        return "" if name == next(iter(self.agents)) else f"/{name}"  # only the path says in v0.3 who is meant
 
+    def _base(self, call: Call) -> str:
+        here = self.http_url
+        return cards.base_url(self.options, here, call.metadata) if here or self.options.public_url else ""
+
+    def _extended_card(self, name: str, agent: Agent) -> Callable[[Call], Any]:
         async def extended(call: Call) -> v1.AgentCard | None:
-            here = self.http_url
-            base = cards.base_url(self.options, here, call.metadata) if here or self.options.public_url else ""
-            return await cards.extended(agent, call, lambda: self._card(name, prefix, base))
+            return await cards.extended(agent, call, lambda: self._card(name, self._path(name), self._base(call)))
 
         return extended
 
@@ -419,12 +444,12 @@ def _poster(options: Options) -> HttpPoster | None:
     return HttpPoster(Guard(options.push_allow, options.push_https_only), options.push_timeout)
 
 
-def _check_names(agents: Mapping[str, Agent], options: Options) -> None:
+def _check_names(agents: Mapping[str, Agent | Upstream], options: Options) -> None:
     if not agents:
         raise OptionError("a server needs at least one agent")
     for agent in agents.values():
         try:
-            _ = agent.handler
+            _ = agent.handler if isinstance(agent, Agent) else None
         except ValueError as fault:
             raise OptionError(str(fault)) from None
     tenants = {tenant for agent in agents.values() for tenant in agent.tenants} | (

@@ -1,0 +1,264 @@
+"""The gateway: an agent somewhere else, as a servicer that every wire and version can be put in front of.
+
+Laws: the eleven methods are one loop over the method table, so that no operation is named here; a v1.0 message and a
+`Call` come in, what the upstream answers goes out. Whatever wire and version the upstream speaks is the client's
+business. What the agent means is not judged here: its errors are passed on as they are, only the way to it is kept to
+ourselves, since callers shall not learn its address. Nothing of a task is kept.
+"""
+
+import asyncio
+import logging
+import ssl
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing, suppress
+from typing import Any, Final
+
+from a2a_stubs import v1, v1_grpc
+from google.protobuf.message import Message
+
+from a2a_grpc import cards
+from a2a_grpc.call import GRPC, VERSIONS, Call
+from a2a_grpc.client import Client
+from a2a_grpc.client_wires import DEADLINE
+from a2a_grpc.errors import A2AError, UnavailableError, VersionNotSupportedError
+from a2a_grpc.service import RESUME_EXTENSION
+
+log: Final = logging.getLogger("a2a_grpc.gateway")
+
+FORWARDED: Final = ("traceparent", "tracestate")
+"""Headers of a call, or metadata, that go on to the upstream by default, names in lower case."""
+
+CREDENTIALS: Final = ("authorization",)
+"""Headers that go on, too, unless the gateway itself has asked who is calling: then they were meant for the gateway."""
+
+UNREACHABLE: Final = "The agent behind this gateway is not available"
+"""What callers read when there is no way to the upstream; the log says more."""
+
+LOOK_SECONDS: Final = 5.0
+"""Time between two looks at the upstream, and the longest that one may take."""
+
+_PLAIN_CARD: Final = v1.AgentCard(
+    name="Agent",
+    description="An agent behind a gateway.",
+    version="0",
+    default_input_modes=["text/plain"],
+    default_output_modes=["text/plain"],
+    capabilities=v1.AgentCapabilities(streaming=True, push_notifications=True),
+)
+
+
+def fronted(
+    card: v1.AgentCard,
+    entries: Sequence[v1.AgentInterface],
+    security_schemes: Mapping[str, v1.SecurityScheme] | None = None,
+    security_requirements: Iterable[v1.SecurityRequirement] = (),
+) -> v1.AgentCard:
+    """The card of an upstream with the gateway's interfaces, and without signatures, which no longer hold (SIGN-12).
+
+    security_schemes, security_requirements: those of the gateway; None (default) keeps what the upstream asks for.
+    """
+    shown: Any = v1.AgentCard()
+    shown.CopyFrom(card)
+    for name in ("supported_interfaces", "signatures"):
+        shown.ClearField(name)
+    shown.supported_interfaces.extend(entries)
+    if security_schemes is not None:
+        for name in ("security_schemes", "security_requirements"):
+            shown.ClearField(name)
+        shown.MergeFrom(
+            v1.AgentCard(security_schemes=security_schemes, security_requirements=security_requirements),
+        )
+    made: v1.AgentCard = shown
+    return made
+
+
+class Upstream(v1_grpc.A2AServiceServicer):
+    """An agent at an address: takes the place of an Agent in a Server, which then is a gateway to it.
+
+    url: what Client takes, or `host:port` for gRPC without a card. binding, version: the interface to use, default the
+    first in its card that can be called, version 1.0 before 0.3. headers: sent with every call, such as the gateway's
+    own credential. forward: names of headers of the caller that go on, default `FORWARDED`; see also `CREDENTIALS`.
+    card: for an upstream that has none at its address; default a plain one. tls: as of Client.
+    tenants: where the server has several agents, those that the first of them serves; alone, an upstream gets them all.
+    present: how the server shows the upstream's card to a caller; set by the server.
+    Each method raises what the upstream answers, and UnavailableError when it cannot be reached.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        binding: str | None = None,
+        version: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        forward: Iterable[str] = FORWARDED,
+        card: v1.AgentCard | None = None,
+        tls: ssl.SSLContext | None = None,
+        tenants: Iterable[str] = (),
+    ) -> None:
+        self.url = url if "://" in url else f"grpc://{url}"
+        self.tenants = tuple(tenants)
+        self.present: Callable[[v1.AgentCard, Call], v1.AgentCard] = lambda card, _: card
+        self.card = card or _PLAIN_CARD
+        """The upstream's card as last seen; another object only when it says something else."""
+        self.up = False
+        """Whether the upstream could be reached at the last look."""
+        self._given = card
+        self._declared: frozenset[str] = frozenset()
+        self._versions = (version,) if version else VERSIONS
+        self._settings: Mapping[str, Any] = {"binding": binding, "headers": headers, "tls": tls}
+        fixed = {name.lower() for name in headers or ()}
+        names = [name for name in dict.fromkeys(name.lower() for name in forward) if name not in fixed]
+        self._known_forward = tuple(names)
+        self._forward = tuple(dict.fromkeys((*names, *(name for name in CREDENTIALS if name not in fixed))))
+        self._client: Client | None = None
+        self._connecting = asyncio.Lock()
+        self._watcher: asyncio.Task[None] | None = None
+        for method in v1_grpc.METHODS:
+            make = self._streaming if method.server_streaming else self._unary
+            setattr(self, method.name, make(method.name, shows_card=method.output is v1.AgentCard))
+
+    # -- life
+
+    async def open(self) -> None:
+        """Look for the upstream, now and then again every few seconds; it need not be there yet."""
+        await self._look()
+        self._watcher = asyncio.create_task(self._watch())
+
+    async def close(self) -> None:
+        """Let go of the upstream; its tasks go on."""
+        if self._watcher is not None:
+            self._watcher.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._watcher
+        client, self._client, self._watcher, self.up = self._client, None, None, False
+        if client is not None:
+            await client.close()
+
+    async def connected(self) -> Client:
+        """The client of the upstream, whose card is known from then on. Raises UnavailableError."""
+        if self._client is None:
+            async with self._connecting:
+                if self._client is None:
+                    try:
+                        async with asyncio.timeout(LOOK_SECONDS):
+                            client = await self._dial()
+                    except (A2AError, OSError, TimeoutError) as fault:
+                        raise UnavailableError(UNREACHABLE) from fault
+                    self._learn(client.card)
+                    self._client = client
+        return self._client
+
+    async def _dial(self) -> Client:
+        *first, last = self._versions
+        for version in first:
+            with suppress(VersionNotSupportedError):
+                return await Client.connect(self.url, version=version, **self._settings)
+        return await Client.connect(self.url, version=last, **self._settings)
+
+    def _learn(self, found: v1.AgentCard | None) -> None:
+        card = self._given or found or _PLAIN_CARD
+        if card != self.card:
+            self.card = card
+        self._declared = frozenset(extension.uri for extension in (found or card).capabilities.extensions)
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            await self._look()
+
+    async def _look(self) -> None:
+        """Find out whether the upstream is there, and whether its card is still the same."""
+        try:
+            async with asyncio.timeout(LOOK_SECONDS):
+                if self.url.startswith("grpc"):
+                    host, _, port = cards.grpc_target(self.url)[0].rpartition(":")
+                    _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+                    writer.close()
+                elif self._client is not None:
+                    async with await self._dial() as fresh:
+                        self._learn(fresh.card)
+                await self.connected()
+        except (A2AError, OSError, TimeoutError, ValueError) as fault:
+            self._turn(False, fault)
+        else:
+            self._turn(True)
+
+    def _turn(self, up: bool, fault: BaseException | None = None) -> None:
+        if up and not self.up:
+            log.info("the upstream %s answers", self.url)
+        elif not up and (self.up or self._watcher is None):
+            log.warning("the upstream %s cannot be reached: %s", self.url, (fault and fault.__cause__) or fault)
+        self.up = up
+
+    # -- calls
+
+    def _unary(self, operation: str, *, shows_card: bool) -> Callable[[Any, Call], Awaitable[Any]]:
+        async def called(request: Message, call: Call) -> Any:
+            client = await self.connected()
+            asked, told = self._carried(client, request, call)
+            try:
+                answer = await client.call(operation, asked, **told)
+            except UnavailableError as fault:
+                raise self._unavailable(fault) from fault
+            return self.present(answer, call) if shows_card else answer
+
+        return called
+
+    def _streaming(
+        self, operation: str, *, shows_card: bool
+    ) -> Callable[[Any, Call], AsyncGenerator[v1.StreamResponse, None]]:
+        async def called(request: Message, call: Call) -> AsyncGenerator[v1.StreamResponse, None]:
+            client = await self.connected()
+            asked, told = self._carried(client, request, call, numbered=client.interface.protocol_binding == GRPC)
+            last = "" if call.resume is None else str(call.resume)
+            try:
+                async with aclosing(client.events(operation, asked, last_event_id=last, **told)) as events:
+                    async for event in events:
+                        _number(event, events.last_event_id, call)
+                        yield event
+            except UnavailableError as fault:
+                raise self._unavailable(fault) from fault
+
+        return called
+
+    def _carried(
+        self, client: Client, request: Any, call: Call, *, numbered: bool = False
+    ) -> tuple[Any, Mapping[str, Any]]:
+        """The request as it goes on, and what goes beside it: headers, extensions, the deadline. numbered: whether the
+        upstream must be asked to number its events, as gRPC does not."""
+        names = self._known_forward if call.caller.authenticated else self._forward
+        headers = {name: call.metadata[name] for name in names if call.metadata.get(name, "").isprintable()}
+        headers = {name: value for name, value in headers.items() if value.isascii()}
+        if call.deadline is not None and client.interface.protocol_binding == GRPC:
+            headers[DEADLINE] = f"{max(1, int((call.deadline - time.monotonic()) * 1000))}m"
+        call.activated = tuple(uri for uri in call.extensions if uri in self._declared)
+        extensions = call.extensions
+        if numbered and RESUME_EXTENSION not in extensions:
+            extensions = (*extensions, RESUME_EXTENSION)
+        if request.tenant != call.tenant:  # it has named one of the agents here
+            given, request = request, type(request)()
+            request.CopyFrom(given)
+            request.tenant = call.tenant
+        return request, {"headers": headers, "extensions": extensions}
+
+    def _unavailable(self, fault: UnavailableError) -> UnavailableError:
+        log.warning("a call to the upstream %s failed: %s", self.url, fault.message)
+        return UnavailableError(UNREACHABLE, metadata=fault.metadata, retry_after=fault.retry_after)
+
+
+def _number(event: v1.StreamResponse, ident: str, call: Call) -> None:
+    """Learn an event's number from its id, or from what the resume extension adds, which only who asked for it sees."""
+    if ident.isascii() and ident.isdigit() and len(ident) < 19:
+        call.position = int(ident)
+    body: Any = getattr(event, event.WhichOneof("payload") or "", None)
+    if body is None or RESUME_EXTENSION not in body.metadata.fields:
+        return
+    number = body.metadata.fields[RESUME_EXTENSION].struct_value.fields.get("sequence")
+    if number is not None and number.number_value >= 1:
+        call.position = int(number.number_value)
+    if RESUME_EXTENSION not in call.extensions:
+        del body.metadata.fields[RESUME_EXTENSION]
+        if not body.metadata.fields:
+            body.ClearField("metadata")
