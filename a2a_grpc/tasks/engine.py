@@ -7,7 +7,6 @@ decides is a commit: two that want the same thing cannot both get it.
 
 import asyncio
 import hashlib
-import uuid
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -32,7 +31,7 @@ from a2a_grpc.tasks.bus import Bus
 from a2a_grpc.tasks.feed import POLL, Feeds
 from a2a_grpc.tasks.handle import TurnEnded
 from a2a_grpc.tasks.run import Runtime, Turn
-from a2a_grpc.tasks.start import Start, now_ms
+from a2a_grpc.tasks.start import Start, new_id, now_ms
 from a2a_grpc.tasks.state import ENDS, INTERRUPTED, TERMINAL, Fold, set_status, state_of, status_event
 from a2a_grpc.tasks.store import (
     Change,
@@ -122,7 +121,7 @@ class Engine:
         self.bus = bus
         self.agents = dict(agents)
         self.options = options
-        holder = uuid.uuid4().hex
+        holder = new_id()
         self.feeds = Feeds(store, bus, holder)
         self.draining = False
         self._runtime = Runtime(store, bus, options, self.feeds, holder)
@@ -187,8 +186,8 @@ class Engine:
         if replies and digest and (joined := await self._joined(scope, request.message, digest)):
             return joined
         self._check_room()
-        now, task_id = now_ms(), str(uuid.uuid4())
-        request = _with_ids(request, task_id, request.message.context_id or str(uuid.uuid4()))
+        now, task_id = now_ms(), new_id()
+        request = _with_ids(request, task_id, request.message.context_id or new_id())
         message = request.message
         payload = v1.StreamResponse()
         task = payload.task

@@ -5,7 +5,6 @@ which it knows only as `Acts`. Every wrong value is refused at the author's call
 """
 
 import asyncio
-import uuid
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from types import TracebackType
@@ -19,6 +18,7 @@ from a2a_grpc.errors import InvalidAgentResponseError
 from a2a_grpc.protojson_values import json_of, struct_of, value_of
 from a2a_grpc.tasks.context import Context
 from a2a_grpc.tasks.parts import add_parts, agent_message
+from a2a_grpc.tasks.start import new_id
 
 SCHEMA_TYPE: Final = "application/schema+json"
 """Media type of the data part that holds the JSON Schema of a question."""
@@ -117,7 +117,7 @@ class Output:
         self._about = about
         self._media_type = media_type
         self._begun = self._done = self._text = False
-        self.id: Final = identity or str(uuid.uuid4())
+        self.id: Final = identity or new_id()
         """The artifact's id, unique in the task (DATA-07)."""
 
     async def write(self, value: Any, last: bool = False) -> None:

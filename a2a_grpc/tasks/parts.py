@@ -4,7 +4,6 @@ Laws: whatever breaks the data model is refused here, at the author's own call, 
 (DATA-14, BL-26, BL-31); nothing of it is ever stored. No I/O.
 """
 
-import uuid
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
@@ -14,6 +13,7 @@ from google.protobuf.message import Message
 from a2a_grpc.errors import InvalidAgentResponseError
 from a2a_grpc.protojson import unfit
 from a2a_grpc.protojson_values import value_of
+from a2a_grpc.tasks.start import new_id
 
 BYTES_TYPE: Final = "application/octet-stream"
 
@@ -99,7 +99,7 @@ def agent_message(content: Any, context_id: str, task_id: str, *more: v1.Part) -
         message.ClearField("parts")
         if wrong := unfit(message, "message"):
             raise _refusal(wrong)
-    message.message_id = message.message_id or str(uuid.uuid4())
+    message.message_id = message.message_id or new_id()
     message.context_id, message.task_id, message.role = context_id, task_id, v1.ROLE_AGENT
     if content is not None:
         add_parts(message.parts, content)

@@ -1,11 +1,12 @@
-"""What a turn begins with, and the two things that everything around turns needs: the time, and a name for a fault.
+"""What a turn begins with, and the three things that everything around turns needs: the time, a new id, and a name for
+a fault.
 
 Laws: no decisions; a Start is made by the engine and read by its turn.
 """
 
 import logging
+import os
 import time
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -24,9 +25,18 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+_VARIANT: Final = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
+
+
+def new_id() -> str:
+    """A random UUID of version 4 (CTX-01, CTX-06). The standard library takes four times as long for the same text."""
+    text = os.urandom(16).hex()
+    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{_VARIANT[text[16]]}{text[17:20]}-{text[20:]}"
+
+
 def failure(what: str, fault: BaseException) -> str:
     """Log a fault with its traceback under a new reference, which is all that callers may see of it (BL-28)."""
-    reference = uuid.uuid4().hex[:12]
+    reference = os.urandom(6).hex()
     log.error("%s [reference %s]", what, reference, exc_info=fault)
     return reference
 
