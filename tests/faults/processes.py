@@ -67,15 +67,18 @@ class Serving(NamedTuple):
         return await within(self.process.wait())
 
 
-async def launch(folder: Path, *words: str, agent: str = "worker") -> tuple[asyncio.subprocess.Process, Path]:
-    """A `serve` on free ports, told where to keep tasks; its log goes to a file of its own."""
+async def launch(
+    folder: Path, *words: str, agent: str = "worker", **environment: str
+) -> tuple[asyncio.subprocess.Process, Path]:
+    """A `serve` on free ports, told where to keep tasks; its log goes to a file of its own. agent: one of workers.py,
+    or with its module."""
     path = folder / f"log-{uuid.uuid4().hex}"
     with path.open("wb") as log:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "a2a_grpc", "serve", f"tests.faults.workers:{agent}"),
+            *(sys.executable, "-m", "a2a_grpc", "serve", agent if ":" in agent else f"tests.faults.workers:{agent}"),
             *("--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--store", f"sqlite:{folder / 'a2a.db'}", *words),
             cwd=folder,
-            env=ENVIRONMENT,
+            env=ENVIRONMENT | environment,
             stdout=asyncio.subprocess.PIPE,
             stderr=log,
         )
@@ -83,9 +86,9 @@ async def launch(folder: Path, *words: str, agent: str = "worker") -> tuple[asyn
 
 
 @asynccontextmanager
-async def serving(folder: Path, *words: str, agent: str = "worker") -> AsyncIterator[Serving]:
+async def serving(folder: Path, *words: str, agent: str = "worker", **environment: str) -> AsyncIterator[Serving]:
     """A serving process that is ready; killed at the end if it still runs."""
-    process, log = await launch(folder, *words, agent=agent)
+    process, log = await launch(folder, *words, agent=agent, **environment)
     assert process.stdout is not None
     try:
         told: dict[str, str] = {}

@@ -9,10 +9,10 @@ from a2a_stubs import v1
 from a2a_grpc.call import GRPC, JSONRPC, REST
 from a2a_grpc.client import Client, Events
 from a2a_grpc.errors import UnavailableError
-from a2a_grpc.service import RESUME_EXTENSION
 from a2a_grpc.tasks.sqlite import SQLiteStore
 from a2a_grpc.tasks.state import Fold
 from a2a_grpc.tasks.store import Event, Scope
+from tests.faults.history import unnumbered
 from tests.faults.processes import (
     BINDINGS,
     PATIENCE,
@@ -55,17 +55,6 @@ async def read_until_killed(server: Serving, events: Events, after: int) -> dict
     assert isinstance(fault, UnavailableError), (fault, server.log)
     await server.exit_code()
     return seen | rest
-
-
-def unnumbered(event: v1.StreamResponse) -> v1.StreamResponse:
-    """The event without what the resume extension added."""
-    plain = v1.StreamResponse()
-    plain.CopyFrom(event)
-    body = getattr(plain, str(plain.WhichOneof("payload")))
-    del body.metadata[RESUME_EXTENSION]
-    if not body.metadata.fields:
-        body.ClearField("metadata")
-    return plain
 
 
 def check_log(log: list[Event], seen: dict[int, v1.StreamResponse]) -> None:

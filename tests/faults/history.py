@@ -1,0 +1,158 @@
+"""What callers saw of tasks at several replicas, held against what the store has kept.
+
+Laws: one checker for every fault. A caller asks whichever replica it is given; one that fails it is left for another,
+and it goes on from the event that it has. What the function did is known from a file that it writes to itself.
+"""
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import asyncpg
+from a2a_stubs import v1
+
+from a2a_grpc.client import Client
+from a2a_grpc.errors import InternalError, UnavailableError
+from a2a_grpc.service import RESUME_EXTENSION
+from a2a_grpc.tasks.state import Fold, state_of
+from a2a_grpc.tasks.store import Event
+from a2a_grpc.tasks.upkeep import ATTEMPTS
+from tests.faults.processes import ENDED, message, number
+
+GIVEN_UP = (UnavailableError, InternalError)
+"""What a replica answers that stops, has lost its store, or has lost the task."""
+PAUSE = 0.05
+
+
+class Kept(NamedTuple):
+    """A task as the store has it: whose, its last state, how often it was run, its log."""
+
+    agent: str
+    task_id: str
+    state: int
+    attempt: int
+    log: list[Event]
+
+    def folded(self) -> v1.Task:
+        fold = Fold()
+        for event in self.log:
+            fold.apply(event)
+        return fold.task()
+
+    def text(self) -> str:
+        """What the last artifact says."""
+        artifacts = self.folded().artifacts
+        return "".join(part.text for part in artifacts[-1].parts) if artifacts else ""
+
+
+class History:
+    """Calls made on replicas that `pick` gives, one of those that live, over any wire; and what came back.
+
+    sent: the task of each message that was answered, by message id. seen: what each reader of a task got, by number.
+    """
+
+    def __init__(self, pick: Callable[[], Client]) -> None:
+        self._pick = pick
+        self.sent: dict[str, str] = {}
+        self.seen: list[tuple[str, dict[int, v1.StreamResponse]]] = []
+
+    async def send(self, text: str, tenant: str, task_id: str = "") -> str:
+        """Send one message until somebody answers; the id of its task. Raises what is refused."""
+        request = message(text, task_id, now=True)
+        request.tenant = tenant
+        while True:
+            try:
+                found = (await self._pick().send(request)).task.id
+            except GIVEN_UP:
+                await asyncio.sleep(PAUSE)
+                continue
+            self.sent[request.message.message_id] = found
+            return found
+
+    async def read(self, task_id: str, tenant: str) -> None:
+        """Follow a task from its first event to its end, wherever that is told."""
+        seen: dict[int, v1.StreamResponse] = {}
+        self.seen.append((task_id, seen))
+        request = v1.SubscribeToTaskRequest(id=task_id, tenant=tenant)
+        while True:
+            events = self._pick().events("SubscribeToTask", request, last_event_id=str(max(seen, default=0)))
+            try:
+                async with aclosing(events):
+                    async for event in events:
+                        if event.HasField("task") and number(event) == max(seen, default=0):
+                            continue  # there was nothing new: the task as it stands opens the stream
+                        assert number(event) > max(seen, default=0), (task_id, sorted(seen), event)
+                        seen[number(event)] = unnumbered(event)
+                        if state_of(event) in ENDED:
+                            return
+            except GIVEN_UP:
+                pass
+            await asyncio.sleep(PAUSE)
+
+    async def check(self, url: str, ran: Path) -> list[Kept]:
+        """No task lost or doubled, each reader told each event once and in order, one end, one run of each turn for
+        agents that want no other, nothing left over. ran: a line `task turn attempt pid` for each run; answers the
+        tasks that are kept."""
+        tasks = await kept(url)
+        assert {task.task_id for task in tasks} == set(self.sent.values())
+        runs: dict[str, list[tuple[str, int]]] = defaultdict(list)
+        for line in ran.read_text().splitlines():  # noqa: ASYNC240
+            task_id, turn, attempt, _ = line.split()
+            runs[task_id].append((turn, int(attempt)))
+        said: Counter[str] = Counter()
+        for task in tasks:
+            _check_log(task)
+            said.update(entry.message_id for entry in task.folded().history if entry.role == v1.ROLE_USER)
+            _check_runs(task, runs[task.task_id])
+        assert said == Counter(dict.fromkeys(self.sent, 1))
+        logs = {task.task_id: task.log for task in tasks}
+        for task_id, seen in self.seen:
+            told = {event.sequence: event.payload for event in logs[task_id] if not event.payload.HasField("message")}
+            assert list(seen) == list(told), (task_id, list(seen), list(told))
+            assert seen == told, task_id
+        return tasks
+
+
+def _check_log(task: Kept) -> None:
+    assert [event.sequence for event in task.log] == [*range(1, len(task.log) + 1)], task
+    ends = [event.sequence for event in task.log if state_of(event.payload) in ENDED]
+    assert ends == [len(task.log)], task
+    assert state_of(task.log[-1].payload) == task.state, task
+
+
+def _check_runs(task: Kept, runs: list[tuple[str, int]]) -> None:
+    assert runs and len(runs) == len(set(runs)), (task.task_id, runs)
+    most = ATTEMPTS if task.agent == "again" else 1
+    assert max(attempt for _, attempt in runs) <= most, (task.agent, runs)
+    last = [attempt for turn, attempt in runs if turn == runs[-1][0]]
+    assert max(last) <= task.attempt, (task.agent, task.attempt, runs)
+
+
+async def kept(url: str) -> list[Kept]:
+    """Every task in the store. Nothing may be left of a turn, and nothing that was to be sent."""
+    connection = await asyncpg.connect(url)
+    try:
+        assert not await connection.fetchval("SELECT count(*) FROM tasks WHERE holder <> ''")
+        assert not await connection.fetchval("SELECT count(*) FROM push_configs WHERE cursor < due OR holder <> ''")
+        tasks = await connection.fetch("SELECT id, agent, task_id, state, attempt, sequence FROM tasks ORDER BY id")
+        logs: dict[int, list[Event]] = {row["id"]: [] for row in tasks}
+        for row in await connection.fetch("SELECT task, sequence, payload FROM events ORDER BY task, sequence"):
+            logs[row["task"]].append(Event(row["sequence"], v1.StreamResponse.FromString(row["payload"])))
+        assert all(len(logs[row["id"]]) == row["sequence"] for row in tasks)
+        return [Kept(row["agent"], row["task_id"], row["state"], row["attempt"], logs[row["id"]]) for row in tasks]
+    finally:
+        await connection.close()
+
+
+def unnumbered(event: v1.StreamResponse) -> v1.StreamResponse:
+    """The event without what the resume extension added."""
+    plain = v1.StreamResponse()
+    plain.CopyFrom(event)
+    body: Any = getattr(plain, str(plain.WhichOneof("payload")))
+    del body.metadata[RESUME_EXTENSION]
+    if not body.metadata.fields:
+        body.ClearField("metadata")
+    return plain
