@@ -47,31 +47,38 @@ def _writer(descriptor: Descriptor, always: frozenset[str]) -> Callable[[Any], A
     own = WRITE_MESSAGE.get(descriptor.full_name)
     if own is not None:
         return own
-    rows: dict[Any, tuple[str, int, Callable[[Any], Any] | None]] = {}
+    rows: dict[Any, tuple[str, Callable[[Any], Any] | None]] = {}
     empties: list[tuple[str, Callable[[], Any]]] = []
 
     def write(message: Any) -> dict[str, Any]:
         members: dict[str, Any] = {}
         for field, value in message.ListFields():
-            json, shape, convert = rows[field]
-            if shape == ONE:
-                members[json] = value if convert is None else convert(value)
-            elif shape == MANY:
-                # A slice is a plain list, which is much quicker to walk.
-                members[json] = value[:] if convert is None else [convert(item) for item in value[:]]
-            else:
-                members[json] = {_map_key(key): convert(value[key]) if convert else value[key] for key in value}
+            json, convert = rows[field]
+            members[json] = value if convert is None else convert(value)
         for json, make in empties:
             if json not in members:
                 members[json] = make()
         return members
 
     for field, shape, item in fields(descriptor):
-        rows[field] = (field.json_name, shape, _converter(item, always))
+        rows[field] = (field.json_name, _shaped(shape, _converter(item, always)))
         if field.name in REQUIRED.get(descriptor.full_name, ()) or field.full_name in always:
             make = _default(field, shape)
             empties += [(field.json_name, make)] if make else []
     return write
+
+
+def _shaped(shape: int, convert: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
+    """The converter of a whole field, from that of one of its values."""
+    if shape == ONE:
+        return convert
+    if shape == MANY:  # A slice is a plain list, which is much quicker to walk.
+        return _plain if convert is None else lambda values: [convert(value) for value in values[:]]
+    return lambda values: {_map_key(key): convert(values[key]) if convert else values[key] for key in values}
+
+
+def _plain(values: Any) -> Any:
+    return values[:]
 
 
 def _map_key(key: Any) -> str:

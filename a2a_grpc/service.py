@@ -30,7 +30,7 @@ from a2a_grpc.errors import (
 from a2a_grpc.methods import missing
 from a2a_grpc.protojson import MAX_DEPTH, unfit
 from a2a_grpc.tasks.engine import Engine, Started
-from a2a_grpc.tasks.state import TERMINAL
+from a2a_grpc.tasks.state import TERMINAL, state_of
 from a2a_grpc.tasks.store import PushConfig, Scope, TaskQuery
 
 RESUME_EXTENSION: Final = "urn:a2a-grpc:extension:resume:v1"
@@ -109,9 +109,9 @@ class A2AService(v1_grpc.A2AServiceServicer):
         if state in TERMINAL or (state == v1.TASK_STATE_INPUT_REQUIRED and self._options.close_on_input_required):
             return
         closes = self._options.close_on_input_required
-        async for event in self._events(scope, outcome, first.sequence, call):
-            yield event
-            if closes and event.status_update.status.state == v1.TASK_STATE_INPUT_REQUIRED:
+        async for sequence, payload in self._engine.follow(scope, outcome, first.sequence):
+            yield self._numbered(sequence, payload, call)
+            if closes and state_of(payload) == v1.TASK_STATE_INPUT_REQUIRED:
                 return
 
     # -- tasks
@@ -164,8 +164,8 @@ class A2AService(v1_grpc.A2AServiceServicer):
             yield self._numbered(view.sequence, v1.StreamResponse(task=self._trimmed(view.task, None)), call)
             if ended:
                 return
-        async for event in self._events(scope, request.id, after, call):
-            yield event
+        async for sequence, payload in self._engine.follow(scope, request.id, after):
+            yield self._numbered(sequence, payload, call)
 
     # -- push notification configs
 
@@ -281,10 +281,6 @@ class A2AService(v1_grpc.A2AServiceServicer):
         known = TaskNotFoundError if request.message.task_id else NotFoundError
         scope = self._scope(call, known)
         return scope, await self._engine.begin(call, scope, request)
-
-    async def _events(self, scope: Scope, task_id: str, after: int, call: Call) -> AsyncIterator[v1.StreamResponse]:
-        async for event in self._engine.follow(scope, task_id, after):
-            yield self._numbered(event.sequence, event.payload, call)
 
     def _numbered(self, sequence: int, payload: v1.StreamResponse, call: Call) -> v1.StreamResponse:
         """Tell the binding the event's number, and the reader too if it activated the resume extension."""

@@ -187,10 +187,11 @@ class Feeds:
                         heard, looked = hint, False  # it was not so
                 for event in events:
                     position = event.sequence
-                    if event.payload.HasField("message"):
+                    kind = event.payload.WhichOneof("payload")
+                    if kind == "message":
                         continue
                     yield event
-                    if state_of(event.payload) in TERMINAL:
+                    if kind != "artifact_update" and state_of(event.payload) in TERMINAL:
                         return
                 if events:
                     looked = looked and not self._store.exclusive

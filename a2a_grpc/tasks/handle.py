@@ -139,12 +139,12 @@ class Output:
         update.task_id, update.context_id = self._acts.task_id, self._acts.context_id
         update.append, update.last_chunk = append, last
         artifact = update.artifact
-        if not append:
+        if not append and self._about:
             artifact.MergeFrom(v1.Artifact(**self._about))
         artifact.artifact_id = self.id
         add_parts(artifact.parts, value, self._media_type)
         self._begun, self._done = True, last
-        self._text = artifact.parts[-1].WhichOneof("content") == "text"
+        self._text = isinstance(value, str) or artifact.parts[-1].WhichOneof("content") == "text"
         await self._acts.put_artifact(payload)
 
     async def close(self) -> None:
@@ -310,7 +310,8 @@ class TaskHandle:
     ) -> Output:
         """An artifact to write in pieces; see Output. id: made if empty; an id used before continues nothing, it
         begins that artifact anew. media_type: of the parts that do not state their own."""
-        about: dict[str, Any] = {"name": name, "description": description, "extensions": extensions}
+        said = {"name": name, "description": description, "extensions": extensions}
+        about: dict[str, Any] = {key: value for key, value in said.items() if value}
         if metadata is not None:
             about["metadata"] = struct_of(metadata)
         return Output(self._acts, id, about, media_type)

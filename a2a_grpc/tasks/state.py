@@ -110,7 +110,8 @@ class _Artifact:
             self._whole.description = chunk.description
         if chunk.HasField("metadata"):
             self._whole.metadata.MergeFrom(chunk.metadata)
-        self._whole.extensions.extend(uri for uri in chunk.extensions if uri not in self._whole.extensions)
+        if chunk.extensions:
+            self._whole.extensions.extend(uri for uri in chunk.extensions if uri not in self._whole.extensions)
 
     def whole(self) -> v1.Artifact:
         if self._pieces:
