@@ -10,14 +10,15 @@ import asyncio
 import logging
 import ssl
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager, suppress
 from typing import Any, Final
 
 from a2a_stubs import v1, v1_grpc
 from google.protobuf.message import Message
 
 from a2a_grpc import cards
+from a2a_grpc.bindings.streams import Running
 from a2a_grpc.call import GRPC, VERSIONS, Call
 from a2a_grpc.client import Client
 from a2a_grpc.client_wires import DEADLINE
@@ -34,6 +35,8 @@ CREDENTIALS: Final = ("authorization",)
 
 UNREACHABLE: Final = "The agent behind this gateway is not available"
 """What callers read when there is no way to the upstream; the log says more."""
+
+STOPPING: Final = "The server is stopping"
 
 LOOK_SECONDS: Final = 5.0
 """Time between two looks at the upstream, and the longest that one may take."""
@@ -115,6 +118,9 @@ class Upstream(v1_grpc.A2AServiceServicer):
         self._client: Client | None = None
         self._connecting = asyncio.Lock()
         self._watcher: asyncio.Task[None] | None = None
+        self._running = Running()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._stopping = False
         for method in v1_grpc.METHODS:
             make = self._streaming if method.server_streaming else self._unary
             setattr(self, method.name, make(method.name, shows_card=method.output is v1.AgentCard))
@@ -123,11 +129,18 @@ class Upstream(v1_grpc.A2AServiceServicer):
 
     async def open(self) -> None:
         """Look for the upstream, now and then again every few seconds; it need not be there yet."""
+        self._stopping = False
         await self._look()
         self._watcher = asyncio.create_task(self._watch())
 
-    async def close(self) -> None:
-        """Let go of the upstream; its tasks go on."""
+    async def close(self, grace: float = 0.0) -> None:
+        """Let go of the upstream once no call is left, after `grace` seconds in any case; tasks there go on. What is
+        left then ends with UnavailableError, as does every later call until `open`."""
+        self._stopping = True
+        await self._running.idle(grace)
+        for task in self._tasks:
+            task.cancel()
+        await self._running.idle(LOOK_SECONDS)
         if self._watcher is not None:
             self._watcher.cancel()
             with suppress(asyncio.CancelledError):
@@ -138,6 +151,8 @@ class Upstream(v1_grpc.A2AServiceServicer):
 
     async def connected(self) -> Client:
         """The client of the upstream, whose card is known from then on. Raises UnavailableError."""
+        if self._stopping:
+            raise UnavailableError(STOPPING)
         if self._client is None:
             async with self._connecting:
                 if self._client is None:
@@ -198,10 +213,8 @@ class Upstream(v1_grpc.A2AServiceServicer):
         async def called(request: Message, call: Call) -> Any:
             client = await self.connected()
             asked, told = self._carried(client, request, call)
-            try:
+            with self._under_way():
                 answer = await client.call(operation, asked, **told)
-            except UnavailableError as fault:
-                raise self._unavailable(fault) from fault
             return self.present(answer, call) if shows_card else answer
 
         return called
@@ -213,13 +226,11 @@ class Upstream(v1_grpc.A2AServiceServicer):
             client = await self.connected()
             asked, told = self._carried(client, request, call, numbered=client.interface.protocol_binding == GRPC)
             last = "" if call.resume is None else str(call.resume)
-            try:
+            with self._under_way():
                 async with aclosing(client.events(operation, asked, last_event_id=last, **told)) as events:
                     async for event in events:
                         _number(event, events.last_event_id, call)
                         yield event
-            except UnavailableError as fault:
-                raise self._unavailable(fault) from fault
 
         return called
 
@@ -229,8 +240,7 @@ class Upstream(v1_grpc.A2AServiceServicer):
         """The request as it goes on, and what goes beside it: headers, extensions, the deadline. numbered: whether the
         upstream must be asked to number its events, as gRPC does not."""
         names = self._known_forward if call.caller.authenticated else self._forward
-        headers = {name: call.metadata[name] for name in names if call.metadata.get(name, "").isprintable()}
-        headers = {name: value for name, value in headers.items() if value.isascii()}
+        headers = {name: value for name in names if (value := call.metadata.get(name)) and _is_plain(value)}
         if call.deadline is not None and client.interface.protocol_binding == GRPC:
             headers[DEADLINE] = f"{max(1, int((call.deadline - time.monotonic()) * 1000))}m"
         call.activated = tuple(uri for uri in call.extensions if uri in self._declared)
@@ -243,9 +253,31 @@ class Upstream(v1_grpc.A2AServiceServicer):
             request.tenant = call.tenant
         return request, {"headers": headers, "extensions": extensions}
 
-    def _unavailable(self, fault: UnavailableError) -> UnavailableError:
-        log.warning("a call to the upstream %s failed: %s", self.url, fault.message)
-        return UnavailableError(UNREACHABLE, metadata=fault.metadata, retry_after=fault.retry_after)
+    @contextmanager
+    def _under_way(self) -> Iterator[None]:
+        """Around a call upstream: it is waited for at the end, and its failure does not tell the way."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._running.enter()
+        self._tasks.add(task)
+        try:
+            yield
+        except UnavailableError as fault:
+            log.info("a call to the upstream %s failed: %s", self.url, fault.message)
+            text = STOPPING if self._stopping else UNREACHABLE
+            raise UnavailableError(text, metadata=fault.metadata, retry_after=fault.retry_after) from fault
+        except asyncio.CancelledError:
+            if not self._stopping or task.uncancel():  # the caller has left
+                raise
+            raise UnavailableError(STOPPING) from None
+        finally:
+            self._tasks.discard(task)
+            self._running.leave()
+
+
+def _is_plain(value: str) -> bool:
+    """Whether every wire can carry a header's value."""
+    return value.isascii() and value.isprintable()
 
 
 def _number(event: v1.StreamResponse, ident: str, call: Call) -> None:
