@@ -339,7 +339,7 @@ def _read_value(value: Any) -> Any:
     if kind == "number_value":
         number = value.number_value
         if number.is_integer() and -_EXACT <= number <= _EXACT:
-            return int(number)
+            return int(number) or (0 if str(number) == "0.0" else number)  # no whole number says -0.0
         return _finite(number)
     if kind == "struct_value":
         return _read_struct(value.struct_value)

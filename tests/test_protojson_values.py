@@ -93,8 +93,8 @@ def test_v03_timestamps_without_zone_are_utc() -> None:
 
 @pytest.mark.requirement("JSON-14", "BL-25")
 def test_whole_numbers_stay_whole() -> None:
-    body = b'{"data":[1,0,-7,1.5,1000.0,1e3,9007199254740991,9007199254740993,1e300]}'
-    written = b'{"data":[1,0,-7,1.5,1000,1000,9007199254740991,9007199254740992,1e+300]}'
+    body = b'{"data":[1,0,-0.0,-7,1.5,1000.0,1e3,9007199254740991,9007199254740993,1e300]}'
+    written = b'{"data":[1,0,-0.0,-7,1.5,1000,1000,9007199254740991,9007199254740992,1e+300]}'
     assert to_json(decode(v1.Part, loads(body))) == written
 
 
