@@ -262,13 +262,12 @@ class Server:
         if self._grpc_host:
             await self._grpc_host.drain()
         if self._started:
-            await self.engine.drain(grace)
+            await asyncio.gather(self.engine.drain(grace), *(upstream.close(grace) for upstream in self._upstreams))
         hosts = [host.stop(min(1.0, grace + 0.1)) for host in (self._http_host, self._grpc_host) if host]
         await asyncio.gather(*hosts)
         self._http_host = self._grpc_host = None
         if self._started:
             self._started = False
-            await asyncio.gather(*(upstream.close() for upstream in self._upstreams))
             await self.store.close()
 
     async def serve(self, started: Callable[[], None] = lambda: None) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.contract.cells import LACKS, STORES, WIRES, Cell, Sites
+from tests.contract.cells import LACKS, LOCAL, PLACES, WIRES, Cell, Sites
 
 HERE = Path(__file__).parent
 
@@ -45,7 +45,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     lacking = {wire for row in _told(metafunc, "needs") for wire in LACKS[row][0]}
     only = [set(_told(metafunc, name)) for name in ("wires", "versions", "stores")]
-    every = [(*wire, store) for wire in WIRES for store in STORES if wire not in lacking]
+    local = metafunc.definition.originalname in LOCAL
+    places = [place for place in PLACES if not (local and place == "gateway")]
+    every = [(*wire, place) for wire in WIRES for place in places if wire not in lacking]
     cells = [cell for cell in every if all(not told or value in told for value, told in zip(cell, only, strict=True))]
     metafunc.parametrize("cell", cells, ids=["-".join(cell) for cell in cells], indirect=True)
 

@@ -1,6 +1,7 @@
 """The scenarios run in every cell; what is left out is said in one table, which may only shrink."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,12 +10,15 @@ from a2a_grpc.cards import BINDINGS as ALL_BINDINGS
 from a2a_grpc.methods import METHODS
 from a2a_grpc.server import STORES as ALL_STORES
 from a2a_grpc.v03_names import METHOD_NAMES
-from tests.contract.cells import BINDINGS, LACKS, STORES, WIRES
+from tests.contract.cells import BINDINGS, LACKS, LOCAL, PLACES, STORES, WIRES
 from tests.stores import STORES as OPENERS
 
 HERE = Path(__file__).parent
 MOST_LACKS = 30
 """Cells in LACKS, rows times wires. May only shrink."""
+
+MOST_LOCAL = 4
+"""Scenarios in LOCAL. May only shrink."""
 
 
 def marks(name: str) -> Iterator[tuple[str, list[str]]]:
@@ -30,6 +34,7 @@ def test_every_binding_version_and_store_is_a_cell() -> None:
         (binding, version) for binding in ALL_BINDINGS for version in VERSIONS
     }
     assert {"memory", "sqlite"} <= set(STORES) <= set(OPENERS) >= set(ALL_STORES)
+    assert set(PLACES) == {*STORES, "gateway"}
 
 
 def test_operations_that_v03_lacks_are_those_that_its_contract_lacks() -> None:
@@ -40,4 +45,6 @@ def test_what_is_left_out_is_used_and_does_not_grow() -> None:
     used = {row for _, rows in marks("needs") for row in rows}
     assert used == set(LACKS)
     assert all(wires and wires <= set(WIRES) and reason for wires, reason in LACKS.values())
+    scenes = {name for path in HERE.glob("test_*.py") for name in re.findall(r"def (test_\w+)", path.read_text())}
+    assert LOCAL.keys() <= scenes and len(LOCAL) <= MOST_LOCAL
     assert sum(len(wires) for wires, _ in LACKS.values()) <= MOST_LACKS
