@@ -175,8 +175,8 @@ class Agent:
         It may be a coroutine function, an async generator, or a plain function or generator, which run in a thread
         of their own. A returned value completes the task with one artifact; yielded values stream one artifact.
         replies: the function may answer with `task.reply`, so a task is made only when it does something else;
-        default: whether its code mentions `reply`. Raises TypeError for what cannot be called, ValueError for a
-        second function.
+        default: whether its code mentions `reply`. Raises TypeError for what cannot be called with one argument,
+        ValueError for a second function.
         """
         if function is None:
             return lambda given: self._set(given, replies)
@@ -185,6 +185,8 @@ class Agent:
     def _set(self, function: Any, replies: bool | None) -> Any:
         if not callable(function):
             raise TypeError(f"Agent {self.name!r}: {function!r} cannot be called")
+        if not _takes_task(function):
+            raise TypeError(f"Agent {self.name!r}: {function!r} must take one argument, the task")
         if self._handler is not None:
             raise ValueError(f"Agent {self.name!r} has a function already: {self._handler.function!r}")
         code = _unwrapped(function)
@@ -204,6 +206,18 @@ def _all_of(owner: str, name: str, value: Any, kind: type[Any]) -> tuple[Any, ..
     if wrong := [entry for entry in entries if not isinstance(entry, kind)]:
         raise ValueError(f"{owner}: {name} must hold {kind.__name__} objects, not {wrong[0]!r}")
     return entries
+
+
+def _takes_task(function: Any) -> bool:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some that are not written in Python have none
+        return True
+    try:
+        signature.bind(None)
+    except TypeError:
+        return False
+    return True
 
 
 def _unwrapped(function: Any) -> Any:

@@ -18,6 +18,7 @@ ENVIRONMENT_PREFIX: Final = "A2A_GRPC_"
 MIB: Final = 1024 * 1024
 LARGEST_PORT: Final = 65_535
 _ADDRESS: Final = re.compile(r".*:([0-9]{1,5})")
+_BASE_URL: Final = re.compile(r"https?://[^\s/?#]+[^\s?#]*")
 
 
 class OptionError(ValueError):
@@ -43,6 +44,10 @@ class Options:
     # -- where it is
     grpc: str = option("127.0.0.1:50051", "gRPC address `host:port`; empty switches gRPC off; port 0 picks a free one")
     http: str = option("127.0.0.1:8080", "HTTP address `host:port`; empty switches HTTP off; port 0 picks a free one")
+    workers: int = option(
+        1, "processes that `serve` on the same ports; several need a PostgreSQL store and given ports", low=1, high=256
+    )
+    reuse_port: bool = option(False, "let other processes listen on the same ports (SO_REUSEPORT), as `workers` do")
     public_url: str = option(
         "", "base URL under which clients reach HTTP, written into the card (BL-45); empty: the bound address"
     )
@@ -210,6 +215,8 @@ class Options:
                     ip_network(entry)
             except ValueError as fault:
                 raise OptionError(f"push_allow: {fault}") from None
+        if self.public_url and not _BASE_URL.fullmatch(self.public_url):
+            raise OptionError(f"public_url must be an absolute http or https address, not {self.public_url!r}")
         if not self.versions:
             raise OptionError("versions must hold at least one of 1.0, 0.3")
         for name, address in (("grpc", self.grpc), ("http", self.http)):

@@ -128,6 +128,12 @@ def test_an_agent_has_exactly_one_function() -> None:
         Agent(**GOOD).handle(3)
 
 
+@pytest.mark.parametrize("function", [lambda: None, lambda task, order: None, lambda *, task: None, Callable.method])
+def test_a_function_that_cannot_take_the_task_is_refused_at_once(function: Any) -> None:
+    with pytest.raises(TypeError, match="must take one argument, the task"):
+        Agent(**GOOD).handle(function)
+
+
 def parts(value: Any, media_type: str = "") -> list[v1.Part]:
     message = v1.Message()
     add_parts(message.parts, value, media_type)

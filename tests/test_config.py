@@ -18,6 +18,10 @@ from a2a_grpc.config import OptionError, Options, from_text
         ("grace", "nan"),
         ("lease", "inf"),
         ("max_parts", "0"),
+        ("public_url", "agents.example"),
+        ("public_url", "grpc://agents.example"),
+        ("public_url", "https:///orders"),
+        ("public_url", "https://agents.example/?a=b"),
     ],
 )
 def test_a_value_that_no_server_could_work_with_is_refused_by_its_name(name: str, text: str) -> None:
