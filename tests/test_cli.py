@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import sys
 import urllib.request
 from collections.abc import AsyncIterator
@@ -296,3 +297,11 @@ async def test_card_version_and_direct_grpc(demo: Serving, tmp_path: Path) -> No
         assert (await run("call", "list", demo.url, *flags, cwd=tmp_path)).err.startswith("UNSUPPORTED_OPERATION")
     invalid = await run("call", "send", demo.url, "--json", '{"message": {"messageId": "m", "parts": 3}}', cwd=tmp_path)
     assert invalid.code == 1 and "message.parts" in invalid.err
+
+
+def test_a_serving_process_leaves_what_is_loaded_to_itself_and_looks_for_cycles_less_often() -> None:
+    program = (
+        "import gc; from a2a_grpc import cli; before = gc.get_freeze_count(); cli.spare_collector();"
+        "assert not before and gc.get_freeze_count() > 10_000 and gc.get_threshold()[0] == cli.EASE and gc.isenabled()"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, env=ENVIRONMENT)

@@ -24,6 +24,7 @@ from a2a_stubs import v1_grpc
 from aiohttp import web
 
 from a2a_grpc import Agent, Options, Server, TaskHandle
+from a2a_grpc.cli import spare_collector
 
 CHUNK: Final = "a chunk of text, "
 
@@ -142,6 +143,7 @@ async def run(server: AbstractAsyncContextManager[dict[str, str]]) -> None:
 
 def main(kind: str, file: str = "") -> None:
     """The command."""
+    spare_collector()
     uvloop.run(run(bare(json.loads(Path(file).read_bytes())) if kind == "bare" else ours(f"{kind}:{file}")))
 
 
