@@ -244,9 +244,9 @@ def _grpc_error(fault: grpc.aio.AioRpcError) -> A2AError:
     except ValueError:  # a peer's broken details are as good as none
         details.clear()
     text, number = fault.details() or "", fault.code().value[0]
+    name, _, said = text.partition(": ")  # as v0.3 servers write it (I-47)
     if any(detail["@type"].endswith("ErrorInfo") and detail.get("reason") in errors.BY_REASON for detail in details):
-        return wire.received(text, None, details, headers=trailers)
-    name, _, said = text.partition(": ")
+        return wire.received(said if name in wire.BY_NAME else text, None, details, headers=trailers)
     if name in wire.BY_NAME:
         return wire.BY_NAME[name](said)
     return _BY_CODE.get(number, errors.InternalError)(text)
