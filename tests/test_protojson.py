@@ -64,7 +64,7 @@ def test_what_is_not_json_is_a_parse_error(body: bytes | str) -> None:
         loads(body)
 
 
-@pytest.mark.requirement("JSON-22")
+@pytest.mark.requirement("JSON-22", "L-19")
 @pytest.mark.parametrize(
     "body",
     [

@@ -124,7 +124,7 @@ async def test_all_stores_give_the_same_answers(sites: Sites) -> None:
     assert all(found == answers[0] for found in answers)
 
 
-@pytest.mark.requirement("EQ-05", "EQ-01", "EQ-02", "VER-07")
+@pytest.mark.requirement("EQ-05", "EQ-01", "EQ-02", "VER-07", "L-37")
 async def test_a_task_made_on_one_wire_is_the_same_on_all(cell: Cell) -> None:
     context = fresh("ctx")
     task = await cell.task("ask 9", context_id=context)

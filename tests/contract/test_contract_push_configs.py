@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from a2a_stubs import v1
 
+from a2a_grpc.call import V03
 from a2a_grpc.errors import InvalidParamsError, PushNotificationNotSupportedError, TaskNotFoundError
 from tests.contract.cells import Cell, fresh, said
 
@@ -62,18 +63,18 @@ async def test_an_old_config_without_an_id_has_that_of_its_task(cell: Cell) -> N
     assert len(await listed(cell, task.id)) == 1
 
 
-@pytest.mark.requirement("PUSH-06", "PUSH-07", "RPC-15", "GRPC-08", "REST-22", "I-17", "I-18", "V03-12")
+@pytest.mark.requirement("PUSH-06", "PUSH-07", "RPC-15", "GRPC-08", "REST-22", "I-16", "I-17", "I-18", "I-39", "V03-12")
 async def test_a_config_is_deleted_for_good_and_again(cell: Cell) -> None:
     task = await cell.task("ask")
     await cell.client.create_push_config(hook(task.id, "gone"))
     for _ in range(2):
         await cell.client.delete_push_config(task.id, "gone")
     assert await listed(cell, task.id) == []
-    await cell.refuses(
-        TaskNotFoundError,
-        "GetTaskPushNotificationConfig",
-        v1.GetTaskPushNotificationConfigRequest(task_id=task.id, id="gone"),
-    )
+    request = v1.GetTaskPushNotificationConfigRequest(task_id=task.id, id="gone")
+    await cell.refuses(TaskNotFoundError, "GetTaskPushNotificationConfig", request)
+    with pytest.raises(TaskNotFoundError) as missing:
+        await cell.client.get_push_config(task.id, "gone")
+    assert missing.value.metadata == {"taskId": task.id, "configId": "gone"}
 
 
 def about(task_id: str) -> dict[str, Any]:
@@ -128,6 +129,15 @@ async def test_a_config_in_a_send_belongs_to_the_task_that_comes_of_it(cell: Cel
     assert await listed(cell, task.id) == sorted(
         [hook(task.id, "mine", token="t"), hook(task.id, task.id, token="b")], key=lambda config: config.id
     )
+
+
+@pytest.mark.requirement("L-29")
+async def test_an_old_json_rpc_caller_gets_all_configs_at_once(cell: Cell) -> None:
+    task = await cell.task("ask")
+    names = sorted(f"c{number}" for number in range(101))  # more than the largest page of a list of tasks
+    for name in names:
+        await cell.client.create_push_config(hook(task.id, name))
+    assert [config.id for config in await listed(await cell.over("jsonrpc", V03), task.id)] == names
 
 
 @pytest.mark.needs("pages of configs")
