@@ -14,6 +14,7 @@ from a2a_grpc.errors import A2AError
 
 if TYPE_CHECKING:
     from a2a_grpc.client import Client
+    from a2a_grpc.gateway import Upstream
     from a2a_grpc.server import Server
     from a2a_grpc.tasks.memory import MemoryStore
     from a2a_grpc.tasks.sqlite import SQLiteStore
@@ -40,6 +41,7 @@ __all__ = [
     "Store",
     "StoreBusy",
     "TaskHandle",
+    "Upstream",
 ]
 
 _LATER: Final = {
@@ -49,6 +51,7 @@ _LATER: Final = {
     "Server": "a2a_grpc.server",
     "Store": "a2a_grpc.tasks.store",
     "StoreBusy": "a2a_grpc.tasks.store",
+    "Upstream": "a2a_grpc.gateway",
 }
 
 

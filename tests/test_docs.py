@@ -299,7 +299,8 @@ def test_names_in_the_text_are_real(name: str) -> None:
     for root, kind in (("task", TaskHandle), (r"task\.context", Context), (r"task\.context\.memory", Memory)):
         for member in re.findall(rf"`{root}\.(\w+)", text):
             assert member in ("context", "memory", "id") or hasattr(kind, member), f"{name}: {root}.{member}"
-    known = {option for parser in (cli._serve_parser(), cli._call_parser()) for option in parser._option_string_actions}
+    parsers = (cli._serve_parser(), cli._gateway_parser(), cli._call_parser())
+    known = {option for parser in parsers for option in parser._option_string_actions}
     for flag in re.findall(r"`(?:a2a-grpc \w+ )?(--[a-z-]+)", text):
         assert flag in known, f"{name}: {flag}"
 
