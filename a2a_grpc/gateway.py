@@ -211,9 +211,9 @@ class Upstream(v1_grpc.A2AServiceServicer):
 
     def _unary(self, operation: str, *, shows_card: bool) -> Callable[[Any, Call], Awaitable[Any]]:
         async def called(request: Message, call: Call) -> Any:
-            client = await self.connected()
-            asked, told = self._carried(client, request, call)
             with self._under_way():
+                client = await self.connected()
+                asked, told = self._carried(client, request, call)
                 answer = await client.call(operation, asked, **told)
             return self.present(answer, call) if shows_card else answer
 
@@ -223,10 +223,10 @@ class Upstream(v1_grpc.A2AServiceServicer):
         self, operation: str, *, shows_card: bool
     ) -> Callable[[Any, Call], AsyncGenerator[v1.StreamResponse, None]]:
         async def called(request: Message, call: Call) -> AsyncGenerator[v1.StreamResponse, None]:
-            client = await self.connected()
-            asked, told = self._carried(client, request, call, numbered=client.interface.protocol_binding == GRPC)
             last = "" if call.resume is None else str(call.resume)
             with self._under_way():
+                client = await self.connected()
+                asked, told = self._carried(client, request, call, numbered=client.interface.protocol_binding == GRPC)
                 async with aclosing(client.events(operation, asked, last_event_id=last, **told)) as events:
                     async for event in events:
                         _number(event, events.last_event_id, call)

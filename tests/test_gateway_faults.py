@@ -90,6 +90,42 @@ async def test_a_caller_that_leaves_ends_the_call_behind_the_gateway(binding: st
         await until(lambda: service.closed == 1)
 
 
+class Patient(FakeService):
+    """Plain calls have no end of their own."""
+
+    async def _one(self, method: Any, request: Any, call: Call) -> Any:
+        self._seen(request, call)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.closed += 1
+
+
+@pytest.mark.requirement("BL-35", "GRPC-11")
+@pytest.mark.parametrize(("binding", "version"), WIRES)
+async def test_a_caller_that_waits_no_longer_ends_the_call_behind_the_gateway(binding: str, version: str) -> None:
+    service = Patient()
+    async with faked(service) as address, gateway(address) as front, wire_of(front, binding, version) as client:
+        waiting = asyncio.create_task(client.send(asking("x")))
+        await until(lambda: len(service.calls) == 1)
+        waiting.cancel()
+        await until(lambda: service.closed == 1)
+
+
+async def test_a_gateway_that_stops_tells_who_waits_for_an_answer() -> None:
+    service = Patient()
+    async with faked(service) as address, gateway(address) as front:
+        clients = [await wire_of(front, *wire).__aenter__() for wire in WIRES]
+        waiting = [asyncio.create_task(client.send(asking("x"))) for client in clients]
+        await until(lambda: len(service.calls) == len(WIRES))
+        await front.stop(0)
+        for told in waiting:
+            fault = await failure(told)
+            assert type(fault) is errors.UnavailableError and fault.message.endswith("The server is stopping")
+        for client in clients:
+            await client.close()
+
+
 async def test_a_reader_that_is_slow_slows_the_agent_down() -> None:
     """What is not read is not fetched: an endless stream does not pile up in the gateway."""
     service, made = FakeService(), 0
