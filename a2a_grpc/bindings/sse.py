@@ -59,7 +59,20 @@ class EventStream:
     Call `started` first; then iterate; then `aclose`, always. Events that wait together come as one chunk.
     """
 
-    __slots__ = ("_begun", "_chunks", "_early", "_heartbeat", "_loop", "_over", "_reader", "_room", "_size", "_task")
+    __slots__ = (
+        "_begun",
+        "_chunks",
+        "_due",
+        "_early",
+        "_heartbeat",
+        "_loop",
+        "_over",
+        "_reader",
+        "_room",
+        "_size",
+        "_task",
+        "_timer",
+    )
 
     def __init__(
         self,
@@ -76,6 +89,8 @@ class EventStream:
         self._reader: asyncio.Future[bool] | None = None
         self._room: asyncio.Future[bool] | None = None
         self._heartbeat = heartbeat
+        self._due = 0.0
+        self._timer: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
         self._task = self._loop.create_task(self._pump(events, frames, finish, fault))
 
@@ -84,7 +99,7 @@ class EventStream:
         raised before its first event."""
         try:
             while not (self._begun or self._over):
-                if await self._arrival(self._heartbeat):
+                if await self._arrival():
                     self._put(HEARTBEAT)
             if self._early is not None:
                 raise self._early
@@ -99,7 +114,7 @@ class EventStream:
         while not self._chunks:
             if self._over:
                 raise StopAsyncIteration
-            if await self._arrival(self._heartbeat):
+            if await self._arrival():
                 return HEARTBEAT
         chunk = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
         self._chunks.clear()
@@ -112,18 +127,29 @@ class EventStream:
         if not self._over:
             self._over = True
             self._task.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
         await asyncio.wait((self._task,))
 
-    async def _arrival(self, patience: float) -> bool:
-        """Wait for a chunk or the end; True if `patience` seconds passed with neither."""
+    async def _arrival(self) -> bool:
+        """Wait for a chunk or the end; True if a heartbeat is due before either."""
         self._reader = self._loop.create_future()
-        timer = self._loop.call_later(patience, _settle, self._reader, True) if patience else None
+        if self._heartbeat:
+            self._due = self._loop.time() + self._heartbeat
+            if self._timer is None:
+                self._timer = self._loop.call_at(self._due, self._look)
         try:
             return await self._reader and not (self._chunks or self._over)
         finally:
             self._reader = None
-            if timer is not None:
-                timer.cancel()
+
+    def _look(self) -> None:
+        """Wake a reader that has waited for a heartbeat's time. One timer serves the whole stream, not one a wait."""
+        self._timer = None
+        if self._loop.time() >= self._due:
+            _settle(self._reader, True)
+        else:
+            self._timer = self._loop.call_at(self._due, self._look)
 
     async def _pump(
         self,
