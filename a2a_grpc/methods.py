@@ -148,6 +148,8 @@ class Router:
 
     def __init__(self, methods: Iterable[Method]) -> None:
         self._root = _Node()
+        self._fixed: dict[tuple[str, str], Match] = {}
+        fixed = []
         for method in methods:
             for route in method.routes:
                 node = self._root
@@ -157,6 +159,8 @@ class Router:
                     else:
                         node.variable = node = node.variable or _Node()
                 node.ends.setdefault(route.custom, {}).setdefault(route.verb, (method, route))
+                fixed += [] if route.variables else [(route.verb, route.template)]
+        self._fixed |= {(verb, path): self.find(verb, path) for verb, path in fixed}
 
     def find(self, verb: str, path: str) -> Match:
         """The match of an HTTP verb and a raw path, as sent, below the interface's address and without the query.
@@ -164,6 +168,8 @@ class Router:
         Raises MethodNotFoundError for an unknown path, MethodNotAllowedError for a known one with another verb
         (REST-24), InvalidParamsError for percent-encoding that is not UTF-8.
         """
+        if (match := self._fixed.get((verb, path))) is not None:
+            return match
         raw = path.rstrip("/").split("/")[1:]
         found = self._ends(raw)
         if found is None:
