@@ -315,15 +315,16 @@ def choices(
     return found
 
 
-def grpc_target(url: str) -> tuple[str, bool]:
+def grpc_target(url: str, secure_card: bool = False) -> tuple[str, bool]:
     """What to dial for a gRPC address of a card, and whether with TLS (CARD-09, I-28).
 
     `https://` and `grpcs://` mean TLS, `http://` and `grpc://` do not; without a port 443 and 80 are meant. Names
-    such as `dns:///host:port` and `host:port` stay as they are, with TLS on port 443 alone.
+    such as `dns:///host:port` and `host:port` stay as they are, with TLS on port 443, and on every port if the card
+    came over TLS (secure_card): who took care there does not mean credentials to go in the clear here (SEC-01).
     """
     scheme, mark, rest = url.partition("://")
     if not mark or scheme == "dns":
-        return url, url.endswith(":443")
+        return url, secure_card or url.endswith(":443")
     secure = scheme in ("https", "grpcs")
     authority = rest.partition("/")[0]
     bare = not re.search(r":\d+$", authority)

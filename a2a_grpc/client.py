@@ -6,9 +6,11 @@ client ends of bindings/; here is only what carries their bytes, and one method 
 """
 
 import asyncio
+import os
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack, aclosing, suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import urlsplit, urlunsplit
@@ -43,6 +45,13 @@ RECONNECT_MS: Final = 5000
 """Longest pause, in milliseconds, before a lost gRPC connection is tried again."""
 
 
+def _roots() -> bytes | None:
+    """The authorities that the environment names for every other program; None is for gRPC's own."""
+    with suppress(KeyError, OSError):
+        return Path(os.environ["SSL_CERT_FILE"]).read_bytes()
+    return None
+
+
 class Events:
     """The events of a streaming call, as an async iterator; `aclose` ends it early and leaves the task alone.
 
@@ -74,7 +83,8 @@ class Client:
     be called (CARD-07). version: "1.0" (default), "0.3", or None for the first in the card; never another (VER-08).
     headers: sent with each request, as metadata on gRPC. extensions: URIs to ask for (EXT-02). tenant: default: the
     one that the interface names (TENANT-01). timeout: seconds to wait for an answer or the next event, default forever,
-    then TimeoutError. tls: context for https and TLS on HTTP, default: the system's trust.
+    then TimeoutError. tls: context for https and TLS on HTTP, default: the system's trust. A gRPC address without a
+    scheme is called with TLS if the card came by https; gRPC trusts its own list of authorities, or SSL_CERT_FILE.
     Every operation raises the A2AError that the agent answers with, and UnavailableError when nobody answers.
     """
 
@@ -188,11 +198,11 @@ class Client:
         if entry.protocol_binding != GRPC:
             self._wire = HTTP_WIRES[entry.protocol_binding](await self._http(), entry, version)
             return
-        target, secure = cards.grpc_target(entry.url)
+        target, secure = cards.grpc_target(entry.url, self._url.startswith("https:"))
         limits = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
         limits.append(("grpc.max_reconnect_backoff_ms", RECONNECT_MS))
         if secure:
-            channel = grpc.aio.secure_channel(target, grpc.ssl_channel_credentials(), options=limits)
+            channel = grpc.aio.secure_channel(target, grpc.ssl_channel_credentials(_roots()), options=limits)
         else:
             channel = grpc.aio.insecure_channel(target, options=limits)
         self._resources.push_async_callback(channel.close)

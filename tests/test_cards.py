@@ -354,3 +354,10 @@ def test_the_first_fitting_interface_of_a_card_is_chosen() -> None:
 )
 def test_grpc_addresses_of_any_style_are_understood(url: str, target: tuple[str, bool]) -> None:
     assert cards.grpc_target(url) == target
+
+
+@pytest.mark.requirement("CARD-09", "SEC-01")
+def test_an_address_without_a_scheme_is_as_safe_as_its_card() -> None:
+    for url in ("example.org:50051", "dns:///example.org:50051"):
+        assert cards.grpc_target(url, secure_card=True) == (url, True)
+    assert cards.grpc_target("http://example.org:50051", secure_card=True) == ("example.org:50051", False)

@@ -2,6 +2,8 @@
 
 import ssl
 import subprocess
+import uuid
+from itertools import product
 
 import grpc.aio
 import pytest
@@ -9,10 +11,14 @@ import test_grpc_binding
 import test_http_host
 from a2a_stubs import v1, v1_grpc
 
+from a2a_grpc.agent import Agent
 from a2a_grpc.bindings.grpc import GrpcBinding, GrpcHost
 from a2a_grpc.bindings.http import tls_context
 from a2a_grpc.bindings.streams import Streams
+from a2a_grpc.client import Client
 from a2a_grpc.config import Options
+from a2a_grpc.errors import UnavailableError
+from a2a_grpc.testing import serve
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +49,28 @@ async def test_grpc_speaks_tls(files):
             credentials = grpc.ssl_channel_credentials(roots.read())
         async with grpc.aio.secure_channel(plain.host.address, credentials) as channel:
             assert (await v1_grpc.A2AServiceStub(channel).GetTask(v1.GetTaskRequest(id="5"))).id == "5"
+
+
+@pytest.mark.requirement("SEC-01", "SEC-02", "CARD-06", "CARD-09", "I-28")
+async def test_every_interface_of_a_card_with_tls_answers(files, monkeypatch):
+    agent = Agent(name="Echo", description="Says it again.", version="1.0.0", skills=[])
+    agent.handle(lambda task: task.text)
+    context = ssl.create_default_context(cafile=files["tls_cert"])
+    async with serve(agent, **files) as server:
+        for binding, version in product(("GRPC", "JSONRPC", "HTTP+JSON"), ("1.0", "0.3")):
+            settings = {"binding": binding, "version": version, "tls": context}
+            monkeypatch.setenv("SSL_CERT_FILE", files["tls_cert"])
+            async with Client(server.http_url, **settings) as client:
+                assert (await client.send(said())).task.artifacts[0].parts[0].text == "hi"
+        monkeypatch.delenv("SSL_CERT_FILE")
+        async with Client(server.http_url, binding="GRPC", tls=context) as client:
+            with pytest.raises(UnavailableError):  # whose certificate nobody vouches for
+                await client.send(said())
+
+
+def said():
+    message = v1.Message(message_id=str(uuid.uuid4()), role=v1.ROLE_USER, parts=[v1.Part(text="hi")])
+    return v1.SendMessageRequest(message=message)
 
 
 @pytest.mark.requirement("SEC-01")
