@@ -285,7 +285,7 @@ def _number(event: v1.StreamResponse, ident: str, call: Call) -> None:
     if ident.isascii() and ident.isdigit() and len(ident) < 19:
         call.position = int(ident)
     body: Any = getattr(event, event.WhichOneof("payload") or "", None)
-    if body is None or RESUME_EXTENSION not in body.metadata.fields:
+    if body is None or not body.HasField("metadata") or RESUME_EXTENSION not in body.metadata.fields:
         return
     number = body.metadata.fields[RESUME_EXTENSION].struct_value.fields.get("sequence")
     if number is not None and number.number_value >= 1:
