@@ -404,7 +404,7 @@ class Turn:
     async def _flush_here(self) -> None:
         """Commit what is pending in the current task, which must be the turn's own; a running flush does it else."""
         if self._flusher is None:
-            self._flusher = asyncio.current_task()
+            self._flusher = self._driver
             await self._flush()
 
     async def _flush(self) -> None:
