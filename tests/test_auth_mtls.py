@@ -34,6 +34,7 @@ def openssl(folder: Path, *words: str) -> None:
 
 def authority(folder: Path, name: str) -> None:
     made = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
+    made += ["-addext", "keyUsage=critical,keyCertSign,cRLSign"]  # Python 3.13 takes no authority without it
     openssl(folder, *made, "-keyout", f"{name}.key", "-out", f"{name}.pem", "-subj", f"/CN={name}")
 
 
@@ -41,7 +42,8 @@ def issue(folder: Path, name: str, issuer: str, alternative: str, file: str = ""
     file = file or name
     made = ["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}"]
     openssl(folder, *made, "-keyout", f"{file}.key", "-out", f"{file}.csr")
-    (folder / "names").write_text(f"subjectAltName={alternative}" if alternative else "")
+    named = f"subjectAltName={alternative}\n" if alternative else ""
+    (folder / "names").write_text(f"{named}authorityKeyIdentifier=keyid\nsubjectKeyIdentifier=hash\n")
     signed = ["x509", "-req", "-in", f"{file}.csr", "-CA", f"{issuer}.pem", "-CAkey", f"{issuer}.key"]
     openssl(folder, *signed, "-CAcreateserial", "-days", "2", "-extfile", "names", "-out", f"{file}.pem")
 
