@@ -19,7 +19,8 @@ setup: $(STAMP) ## Make .venv with the package, editable, and what development n
 $(STAMP): pyproject.toml
 	"$(or $(PYTHON),$(shell scripts/find-python))" -m venv --clear .venv
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --editable . --group dev
+	@# Quiet in earnest: setuptools warns of every editable installation, which would be the first thing to be seen here.
+	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --editable . --group dev
 	@touch $@
 
 run: setup ## Serve the demo agent on ports 50051 (gRPC) and 8080 (HTTP)
