@@ -245,11 +245,9 @@ def _grpc_error(fault: grpc.aio.AioRpcError) -> A2AError:
         details.clear()
     text, number = fault.details() or "", fault.code().value[0]
     name, _, said = text.partition(": ")  # as v0.3 servers write it (I-47)
-    if any(detail["@type"].endswith("ErrorInfo") and detail.get("reason") in errors.BY_REASON for detail in details):
-        return wire.received(said if name in wire.BY_NAME else text, None, details, headers=trailers)
-    if name in wire.BY_NAME:
-        return wire.BY_NAME[name](said)
-    return _BY_CODE.get(number, errors.InternalError)(text)
+    if name not in wire.BY_NAME:
+        name, said = _BY_CODE.get(number, errors.InternalError).__name__, text
+    return wire.received(said, None, details, name=name, headers=trailers)
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:
