@@ -41,6 +41,9 @@ STOPPING: Final = "The server is stopping"
 LOOK_SECONDS: Final = 5.0
 """Time between two looks at the upstream, and the longest that one may take."""
 
+_LAST_WORDS: Final = 0.25
+"""Seconds that calls have, when the grace is over, to tell their callers so."""
+
 _PLAIN_CARD: Final = v1.AgentCard(
     name="Agent",
     description="An agent behind a gateway.",
@@ -112,24 +115,25 @@ class Upstream(v1_grpc.A2AServiceServicer):
         self._versions = (version,) if version else VERSIONS
         self._settings: Mapping[str, Any] = {"binding": binding, "headers": headers, "tls": tls}
         fixed = {name.lower() for name in headers or ()}
-        names = [name for name in dict.fromkeys(name.lower() for name in forward) if name not in fixed]
-        self._known_forward = tuple(names)
-        self._forward = tuple(dict.fromkeys((*names, *(name for name in CREDENTIALS if name not in fixed))))
+        names = {name.lower(): None for name in forward}
+        self._forward_known = tuple(name for name in names if name not in fixed)
+        self._forward = tuple(name for name in (names | dict.fromkeys(CREDENTIALS)) if name not in fixed)
         self._client: Client | None = None
         self._connecting = asyncio.Lock()
         self._watcher: asyncio.Task[None] | None = None
         self._running = Running()
+        # Those that wait for the upstream just now.
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._stopping = False
+        self._stopping = self._over = False
         for method in v1_grpc.METHODS:
-            make = self._streaming if method.server_streaming else self._unary
-            setattr(self, method.name, make(method.name, shows_card=method.output is v1.AgentCard))
+            name, gives_card = method.name, method.output is v1.AgentCard
+            setattr(self, name, self._streaming(name) if method.server_streaming else self._unary(name, gives_card))
 
     # -- life
 
     async def open(self) -> None:
         """Look for the upstream, now and then again every few seconds; it need not be there yet."""
-        self._stopping = False
+        self._stopping = self._over = False
         await self._look()
         self._watcher = asyncio.create_task(self._watch())
 
@@ -138,9 +142,10 @@ class Upstream(v1_grpc.A2AServiceServicer):
         left then ends with UnavailableError, as does every later call until `open`."""
         self._stopping = True
         await self._running.idle(grace)
+        self._over = True
         for task in self._tasks:
             task.cancel()
-        await self._running.idle(LOOK_SECONDS)
+        await self._running.idle(_LAST_WORDS)
         if self._watcher is not None:
             self._watcher.cancel()
             with suppress(asyncio.CancelledError):
@@ -209,28 +214,30 @@ class Upstream(v1_grpc.A2AServiceServicer):
 
     # -- calls
 
-    def _unary(self, operation: str, *, shows_card: bool) -> Callable[[Any, Call], Awaitable[Any]]:
+    def _unary(self, operation: str, gives_card: bool) -> Callable[[Any, Call], Awaitable[Any]]:
         async def called(request: Message, call: Call) -> Any:
             with self._under_way():
                 client = await self.connected()
                 asked, told = self._carried(client, request, call)
                 answer = await client.call(operation, asked, **told)
-            return self.present(answer, call) if shows_card else answer
+            return self.present(answer, call) if gives_card else answer
 
         return called
 
-    def _streaming(
-        self, operation: str, *, shows_card: bool
-    ) -> Callable[[Any, Call], AsyncGenerator[v1.StreamResponse, None]]:
+    def _streaming(self, operation: str) -> Callable[[Any, Call], AsyncGenerator[v1.StreamResponse, None]]:
         async def called(request: Message, call: Call) -> AsyncGenerator[v1.StreamResponse, None]:
             last = "" if call.resume is None else str(call.resume)
-            with self._under_way():
+            with self._under_way() as task:
                 client = await self.connected()
                 asked, told = self._carried(client, request, call, numbered=client.interface.protocol_binding == GRPC)
                 async with aclosing(client.events(operation, asked, last_event_id=last, **told)) as events:
                     async for event in events:
                         _number(event, events.last_event_id, call)
+                        self._tasks.discard(task)  # what waits for the reader does not wait for the upstream
                         yield event
+                        if self._over:
+                            raise UnavailableError(STOPPING)
+                        self._tasks.add(task)
 
         return called
 
@@ -239,7 +246,7 @@ class Upstream(v1_grpc.A2AServiceServicer):
     ) -> tuple[Any, Mapping[str, Any]]:
         """The request as it goes on, and what goes beside it: headers, extensions, the deadline. numbered: whether the
         upstream must be asked to number its events, as gRPC does not."""
-        names = self._known_forward if call.caller.authenticated else self._forward
+        names = self._forward_known if call.caller.authenticated else self._forward
         headers = {name: value for name in names if (value := call.metadata.get(name)) and _is_plain(value)}
         if call.deadline is not None and client.interface.protocol_binding == GRPC:
             headers[DEADLINE] = f"{max(1, int((call.deadline - time.monotonic()) * 1000))}m"
@@ -254,20 +261,20 @@ class Upstream(v1_grpc.A2AServiceServicer):
         return request, {"headers": headers, "extensions": extensions}
 
     @contextmanager
-    def _under_way(self) -> Iterator[None]:
+    def _under_way(self) -> Iterator["asyncio.Task[Any]"]:
         """Around a call upstream: it is waited for at the end, and its failure does not tell the way."""
         task = asyncio.current_task()
         assert task is not None
         self._running.enter()
         self._tasks.add(task)
         try:
-            yield
+            yield task
         except UnavailableError as fault:
             log.info("a call to the upstream %s failed: %s", self.url, fault.message)
             text = STOPPING if self._stopping else UNREACHABLE
             raise UnavailableError(text, metadata=fault.metadata, retry_after=fault.retry_after) from fault
         except asyncio.CancelledError:
-            if not self._stopping or task.uncancel():  # the caller has left
+            if not self._over or task.uncancel():  # the caller has left
                 raise
             raise UnavailableError(STOPPING) from None
         finally:

@@ -313,23 +313,33 @@ async def command(*words: str, cwd: Path) -> AsyncIterator[asyncio.subprocess.Pr
         await process.communicate()
 
 
-async def test_the_command_puts_every_wire_before_an_agent(back: Server, tmp_path: Path) -> None:
+async def test_the_command_puts_every_wire_before_an_agent(tmp_path: Path) -> None:
+    service = FakeService()
+    async with faked(service) as address:
+        await command_serves(address, tmp_path)
+    told = [(call.metadata["x-own"], call.metadata["x-mine"], call.extensions) for _, call in service.calls]
+    assert told == [("secret", "m", ())] * len(WIRES)
+
+
+async def command_serves(address: str, tmp_path: Path) -> None:
     ports = ("--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0")
     card = tmp_path / "card.json"
     card.write_text(json.dumps({"name": "Shown", "description": "d", "version": "1"}))
-    words = ("--upstream", back.grpc_address, "--upstream-card", str(card))
+    words = ("--upstream", address, "--upstream-card", str(card), "--upstream-header", "X-Own: secret")
+    words += ("--forward", "X-Mine")
     async with command(*words, *ports, cwd=tmp_path) as process:
         assert process.stdout
         lines = []
         while not (lines and lines[-1].startswith("  or ")):
             lines.append((await asyncio.wait_for(process.stdout.readline(), PATIENCE)).decode())
             assert lines[-1]
-        assert back.grpc_address in lines[0] and "is ready" in lines[0]
+        assert address in lines[0] and "is ready" in lines[0]
         url = next(line.split()[1] for line in lines if line.startswith("  HTTP+JSON"))
         for wire in WIRES:
-            async with Client(url, binding=wire[0], version=wire[1], timeout=PATIENCE) as client:
+            headers = {"x-mine": "m", "x-own": "not mine"}
+            async with Client(url, binding=wire[0], version=wire[1], headers=headers, timeout=PATIENCE) as client:
                 assert client.card and client.card.name == "Shown"
-                assert (await client.send(asking("hi"))).task.status.state == v1.TASK_STATE_COMPLETED
+                assert (await client.get("t1")).id == "t1"
         process.terminate()
         assert await asyncio.wait_for(process.wait(), PATIENCE) == 0
     assert not (tmp_path / "a2a.db").exists()

@@ -13,7 +13,19 @@ from a2a_grpc.call import GRPC, V1, Call
 from a2a_grpc.gateway import UNREACHABLE, Upstream
 from a2a_grpc.testing import serve, until
 from tests.fakes import FakeService, status
-from tests.fronts import PATIENCE, WIRES, asking, eventually, failure, faked, gateway, last_of, make_agent, wire_of
+from tests.fronts import (
+    PATIENCE,
+    WIRES,
+    asking,
+    eventually,
+    failure,
+    faked,
+    gateway,
+    last_of,
+    make_agent,
+    told,
+    wire_of,
+)
 
 
 class Relay:
@@ -119,11 +131,37 @@ async def test_a_gateway_that_stops_tells_who_waits_for_an_answer() -> None:
         waiting = [asyncio.create_task(client.send(asking("x"))) for client in clients]
         await until(lambda: len(service.calls) == len(WIRES))
         await front.stop(0)
-        for told in waiting:
-            fault = await failure(told)
+        for answer in waiting:
+            fault = await failure(answer)
             assert type(fault) is errors.UnavailableError and fault.message.endswith("The server is stopping")
         for client in clients:
             await client.close()
+
+
+async def test_a_stream_goes_on_during_the_grace_and_ends_after_it() -> None:
+    service, more = FakeService(), asyncio.Event()
+    service.wait = more.wait()
+    async with faked(service) as address:
+        upstream = Upstream(address)
+        await upstream.open()
+        events: Any = upstream.SendStreamingMessage(asking("x"), Call("SendStreamingMessage"))
+        await anext(events)
+        closing = asyncio.create_task(upstream.close(PATIENCE))
+        await asyncio.sleep(0)
+        assert isinstance(await failure(upstream.GetTask(v1.GetTaskRequest(id="t"), Call("GetTask"))), errors.A2AError)
+        assert (await anext(events)).HasField("status_update")
+        more.set()
+        with pytest.raises(StopAsyncIteration):
+            await anext(events)
+        await closing
+
+        service.wait = None
+        await upstream.open()
+        events = upstream.SendStreamingMessage(asking("x"), Call("SendStreamingMessage"))
+        await anext(events)
+        await upstream.close()  # while nobody waits for the next event
+        fault = await failure(anext(events))
+        assert told(fault) == told(errors.UnavailableError("The server is stopping"))
 
 
 async def test_a_reader_that_is_slow_slows_the_agent_down() -> None:
