@@ -187,8 +187,11 @@ def _addresses(server: Server) -> str:
         if entry.protocol_version == options.versions[0]
     }
     lines += [f"  {binding:9} {url}" for binding, url in urls.items()]
+    if len(server.agents) > 1:
+        lines += [f"  agent     {base}/{each}" if base else f"  agent     --tenant {each}" for each in server.agents]
     text = examples[0]
-    lines.append(f"  try       a2a-grpc call stream {base or 'grpc://' + urls[GRPC]} {shlex.quote(text)}")
+    direct = "" if base else f"grpc{'s' * bool(options.tls_cert)}://{cards.grpc_target(urls[GRPC])[0]}"
+    lines.append(f"  try       a2a-grpc call stream {base or direct} {shlex.quote(text)}")
     if base and V1 in options.versions:
         params = _message(text=text, message_id="1")
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params})

@@ -18,6 +18,8 @@ import pytest
 import pytest_asyncio
 
 from a2a_grpc import cli
+from a2a_grpc import demo as demo_shop
+from a2a_grpc.testing import serve
 
 PATIENCE = 60.0
 ROOT = Path(__file__).parent.parent
@@ -216,9 +218,21 @@ def test_help_lists_every_option_with_its_default(capsys: pytest.CaptureFixture[
     assert ended.value.code == 0
     shown = capsys.readouterr().out
     assert "--max-parts" in shown and "--no-reflection" in shown and "--versions" in shown
+    assert not re.search(r"\([A-Z0-9-]+-\d+\)", shown), "IDs of requirements are for developers"
     with pytest.raises(SystemExit) as ended:
         cli.main(["--version"])
     assert ended.value.code == 0 and capsys.readouterr().out.startswith("a2a-grpc ")
+
+
+@pytest.mark.requirement("BL-52")
+async def test_each_of_several_agents_is_told_where_it_is() -> None:
+    async with serve({"echo": demo_shop.agent, "clock": demo_shop.agent}) as server:
+        told = [line.split() for line in cli._addresses(server).splitlines()]
+        assert ["agent", f"{server.http_url}/clock"] in told and ["agent", f"{server.http_url}/echo"] in told
+    async with serve({"echo": demo_shop.agent, "clock": demo_shop.agent}, http="", grpc_url_style="absolute") as server:
+        told = [line.split() for line in cli._addresses(server).splitlines()]
+        assert ["agent", "--tenant", "clock"] in told
+        assert told[-1][:5] == ["try", "a2a-grpc", "call", "stream", f"grpc://{server.grpc_address}"]
 
 
 def test_an_agent_that_is_not_there_is_an_error_with_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
