@@ -32,7 +32,7 @@ os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 from a2a_stubs import v1
 
-from a2a_grpc import cards, config, demo, protojson
+from a2a_grpc import cards, config, demo, protojson, workers
 from a2a_grpc.agent import Agent
 from a2a_grpc.call import GRPC, JSONRPC, REST, V1, VERSIONS
 from a2a_grpc.client import SCHEMES, Client
@@ -48,6 +48,9 @@ LAST_STEPS: Final = 0.5
 
 EASE: Final = 10_000
 """By how many the objects that cycles are made of grow before Python looks for lost ones; its own default is 700."""
+
+IDS: Final = re.compile(r" \([A-Z0-9]+(?:-[A-Z0-9]+)*-[0-9]+\)")
+"""References to requirements, which say nothing to who asks for help."""
 
 BINDING_WORDS: Final = {"jsonrpc": JSONRPC, "rest": REST, "http+json": REST, "grpc": GRPC}
 
@@ -73,7 +76,7 @@ def _options_parser(prog: str, description: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--config", metavar="FILE", help="TOML file with options")
     for row in fields(config.Options):
-        flag, meaning = "--" + row.name.replace("_", "-"), row.metadata["meaning"].replace("%", "%%")
+        flag, meaning = "--" + row.name.replace("_", "-"), IDS.sub("", row.metadata["meaning"]).replace("%", "%%")
         if row.type is bool:
             parser.add_argument(flag, action=argparse.BooleanOptionalAction, default=None, help=meaning)
         else:
@@ -125,14 +128,21 @@ def load_target(target: str) -> Agent | Mapping[str, Agent]:
     return cast(Agent | Mapping[str, Agent], found)
 
 
-def _serve(words: Sequence[str]) -> int:
+def _tell(text: str) -> None:
+    print(text, flush=True)
+
+
+def _serve(words: Sequence[str], report: workers.Report = _tell) -> int:
     arguments = vars(_serve_parser().parse_args(words))
     target = arguments.pop("target")
-    return _serving(arguments, lambda: load_target(target) if target else demo.agent)
+    return _serving(arguments, lambda: load_target(target) if target else demo.agent, report, (_serve, words))
 
 
-def _serving(arguments: dict[str, Any], made: Callable[[], Any]) -> int:
-    """Run a server with the options among the arguments until it is stopped. made: gives what it serves."""
+def _serving(
+    arguments: dict[str, Any], made: Callable[[], Any], report: workers.Report, command: tuple[Any, Sequence[str]]
+) -> int:
+    """Run a server with the options among the arguments until it is stopped. made: gives what it serves; report: takes
+    the addresses; command: what a worker is to do, without being told that it is one."""
     try:
         options = config.read(arguments.pop("config"), **arguments)
         if not (options.grpc or options.http):
@@ -140,9 +150,12 @@ def _serving(arguments: dict[str, Any], made: Callable[[], Any]) -> int:
         logging.basicConfig(
             level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr
         )
+        if options.workers > 1:
+            workers.check(options, stored=command[0] is _serve)
+            return workers.run(options.workers, _work, command, report)
         server = Server(made(), options)
         spare_collector()
-        _run(server.serve(lambda: print(_addresses(server), flush=True)))
+        _run(server.serve(lambda: report(_addresses(server))))
     except OSError as fault:
         told = fault.strerror or str(fault)
         raise UsageError(f"{told}: {fault.filename}" if fault.filename else told) from None
@@ -157,6 +170,15 @@ def spare_collector() -> None:
     nothing but serve; how often, is in `EASE`."""
     gc.freeze()
     gc.set_threshold(EASE, *gc.get_threshold()[1:])
+
+
+def _work(command: Callable[..., int], words: Sequence[str], report: workers.Report) -> None:
+    """What a worker does: the command, as one of several."""
+    try:
+        sys.exit(command((*words, "--workers=1", "--reuse-port"), report))
+    except UsageError as fault:
+        print(f"a2a-grpc: {fault}", file=sys.stderr)
+        sys.exit(2)
 
 
 def _run(main: Coroutine[Any, Any, None]) -> None:
@@ -225,7 +247,7 @@ def _upstream(text: str) -> tuple[str, str]:
     return name or "", _url(url if "://" in url else f"grpc://{url}")
 
 
-def _gateway(words: Sequence[str]) -> int:
+def _gateway(words: Sequence[str], report: workers.Report = _tell) -> int:
     arguments = vars(_gateway_parser().parse_args(words))
     told = arguments.pop("upstream")
     card, forward = arguments.pop("upstream_card"), arguments.pop("forward")
@@ -243,7 +265,7 @@ def _gateway(words: Sequence[str]) -> int:
         found = {name: Upstream(url, card=given, **settings) for name, url in told}
         return found if len(found) > 1 or "" not in found else found[""]
 
-    return _serving(arguments, made)
+    return _serving(arguments, made, report, (_gateway, words))
 
 
 def _card(file: str) -> v1.AgentCard:

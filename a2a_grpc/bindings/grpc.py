@@ -336,7 +336,7 @@ def server_options(options: Options) -> list[tuple[str, int]]:
         ("grpc.http2.min_recv_ping_interval_without_data_ms", _MIN_PING_INTERVAL_MS),
         ("grpc.http2.max_ping_strikes", 0),
         ("grpc.http2.max_pings_without_data", 0),
-        ("grpc.so_reuseport", 0),
+        ("grpc.so_reuseport", int(options.reuse_port)),
     ]
 
 

@@ -148,7 +148,14 @@ class HttpHost:
         host, _, port = options.http.rpartition(":")
         try:
             tls = tls_context(options)
-            site = web.TCPSite(runner, host.strip("[]"), int(port), ssl_context=tls, backlog=_BACKLOG)
+            site = web.TCPSite(
+                runner,
+                host.strip("[]"),
+                int(port),
+                ssl_context=tls,
+                backlog=_BACKLOG,
+                reuse_port=options.reuse_port or None,
+            )
             await site.start()
         except BaseException:
             await runner.cleanup()

@@ -55,7 +55,7 @@ class History:
     """
 
     def __init__(self, pick: Callable[[], Client]) -> None:
-        self._pick = pick
+        self.pick = pick
         self.sent: dict[str, str] = {}
         self.seen: list[tuple[str, dict[int, v1.StreamResponse]]] = []
 
@@ -65,7 +65,7 @@ class History:
         request.tenant = tenant
         while True:
             try:
-                found = (await self._pick().send(request)).task.id
+                found = (await self.pick().send(request)).task.id
             except GIVEN_UP:
                 await asyncio.sleep(PAUSE)
                 continue
@@ -78,7 +78,7 @@ class History:
         self.seen.append((task_id, seen))
         request = v1.SubscribeToTaskRequest(id=task_id, tenant=tenant)
         while True:
-            events = self._pick().events("SubscribeToTask", request, last_event_id=str(max(seen, default=0)))
+            events = self.pick().events("SubscribeToTask", request, last_event_id=str(max(seen, default=0)))
             try:
                 async with aclosing(events):
                     async for event in events:

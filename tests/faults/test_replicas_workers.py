@@ -1,0 +1,125 @@
+"""`serve --workers`: several processes behind one pair of ports, one of which may die, and which stop together."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from a2a_stubs import v1
+
+from a2a_grpc.call import GRPC
+from scripts.services import free_port
+from tests.faults.history import History
+from tests.faults.processes import Serving, clients, launch, message, seeded, serving, within
+from tests.stores import postgres_url
+
+COUNT = 3
+
+
+def place() -> list[str]:
+    return ["--http", f"127.0.0.1:{free_port()}", "--grpc", f"127.0.0.1:{free_port()}"]
+
+
+@asynccontextmanager
+async def family(folder: Path) -> AsyncIterator[tuple[Serving, str]]:
+    """Workers that note what they run, and the address of their store."""
+    (folder / "ran").touch()
+    async with postgres_url() as url:
+        words = ("--workers", str(COUNT), "--store", url, "--lease", "1", *place())
+        async with serving(folder, *words, agent="tests.faults.replicas:agents") as server:
+            yield server, url
+
+
+def ran(folder: Path) -> set[int]:
+    """The processes that have run something."""
+    return {int(line.split()[-1]) for line in (folder / "ran").read_text().splitlines()}
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async def wait() -> None:
+        while not condition():  # noqa: ASYNC110 - other processes
+            await asyncio.sleep(0.02)
+
+    await within(wait())
+
+
+def lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+async def spread(folder: Path, server: Serving, history: History, count: int = COUNT) -> set[int]:
+    """Send on new connections until so many processes have taken something; which."""
+    while len(ran(folder)) < count:
+        async with clients(server) as agents:
+            history.pick = lambda: agents[GRPC]
+            await asyncio.gather(*(history.send("count 3 0", tenant) for tenant in ("once", "again")))
+    return ran(folder)
+
+
+@pytest.mark.requirement("BL-08", "BL-34", "BL-48")
+async def test_workers_share_the_ports_one_that_dies_is_replaced_and_all_stop_at_once(tmp_path: Path) -> None:
+    chance = seeded()
+    async with family(tmp_path) as (server, url):
+        history = History(lambda: agents[GRPC])
+        first = await within(spread(tmp_path, server, history))
+        os.kill(chance.choice(sorted(first)), signal.SIGKILL)
+        found = await within(spread(tmp_path, server, history, COUNT + 1))
+        async with clients(server) as agents:
+            history.pick = lambda: chance.choice(list(agents.values()))
+            task_id = await history.send("count 100 0.01", "once")
+            reader = asyncio.ensure_future(history.read(task_id, "once"))
+            await until(lambda: any(seen for _, seen in history.seen))
+            server.process.send_signal(signal.SIGTERM)
+            assert await server.exit_code() == 0, server.log
+            reader.cancel()
+        assert not any(map(lives, found))
+        assert "another one takes its place" in server.log
+        history.seen.clear()
+        tasks = {task.task_id: task for task in await history.check(url, tmp_path / "ran")}
+        assert tasks[task_id].state == v1.TASK_STATE_COMPLETED  # within the grace
+
+
+@pytest.mark.requirement("BL-34")
+async def test_workers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
+    async with family(tmp_path) as (server, _):
+        found = await within(spread(tmp_path, server, History(lambda: None)))  # type: ignore[arg-type, return-value]
+        server.process.kill()
+        await server.exit_code()
+        await until(lambda: not any(map(lives, found)))
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--store", "sqlite:a2a.db"], "workers: a store in sqlite: cannot be shared by processes; use postgresql:"),
+        (["--store", "memory:"], "workers: a store in memory: cannot be shared by processes; use postgresql:"),
+        (["--store", "postgresql://h/d", "--http", "127.0.0.1:0"], "workers: http needs a port that all can share"),
+    ],
+)
+async def test_what_several_processes_cannot_share_is_refused(tmp_path: Path, words: list[str], told: str) -> None:
+    process, log = await launch(tmp_path, "--workers", "2", *place(), *words)
+    await within(process.communicate())
+    assert process.returncode == 2 and log.read_text().startswith(f"a2a-grpc: {told}")
+
+
+async def test_workers_that_cannot_start_say_so_once(tmp_path: Path) -> None:
+    words = ("--workers", "3", *place(), "--store", "postgresql://127.0.0.1:1/none")
+    process, log = await launch(tmp_path, *words)
+    await within(process.communicate())
+    assert process.returncode == 2 and log.read_text().count("a2a-grpc: cannot keep tasks") == 1
+
+
+async def test_a_port_of_another_program_is_not_shared(tmp_path: Path) -> None:
+    async with serving(tmp_path) as other:
+        words = ("--workers", "2", *place(), "--grpc", other.grpc, "--store", "postgresql://127.0.0.1:1/none")
+        process, log = await launch(tmp_path, *words)
+        await within(process.communicate())
+        assert process.returncode == 2 and "ddress already in use" in log.read_text()
+        async with clients(other) as agents:
+            assert (await agents[GRPC].send(message("parts 1 0"))).task.id
