@@ -244,7 +244,7 @@ class Turn:
         asked.ClearField("task_id")
         exchange = [asked.SerializeToString(), message.SerializeToString()]
         dedupe = opening.dedupe and opening.dedupe._replace(task_id="", reply=exchange[1])
-        memory = self.context.memory.take_unsaved()
+        memory = self.context.memory.take_unsaved() if "context" in self.__dict__ else {}
         self.ending = v1.TASK_STATE_COMPLETED
         try:
             await self._runtime.store.remember_reply(self.scope, self.context_id, exchange, memory, dedupe, now_ms())
