@@ -33,11 +33,12 @@ from turns import (
 
 from a2a_grpc.agent import TaskHandle
 from a2a_grpc.config import Options
-from a2a_grpc.errors import TaskNotFoundError, UnavailableError, UnsupportedOperationError
+from a2a_grpc.errors import TaskNotCancelableError, TaskNotFoundError, UnavailableError, UnsupportedOperationError
 from a2a_grpc.tasks.bus import LocalBus
 from a2a_grpc.tasks.engine import Engine
 from a2a_grpc.tasks.memory import MemoryStore
-from a2a_grpc.tasks.store import Renewal, Store, TaskRow
+from a2a_grpc.tasks.state import status_event
+from a2a_grpc.tasks.store import Change, Event, LeaseTaken, Renewal, Scope, Snapshot, Store, TaskRow
 
 LEASE = 0.3
 
@@ -284,6 +285,37 @@ async def test_a_replica_that_cannot_renew_stops_before_its_lease_ends(caplog: p
         row = await whole.task(ALICE, started.task_id)
         assert row is not None and stopped and stopped[0] <= row.status_ms and one.running == 0
         assert "could not be renewed" in caplog.text
+
+
+@pytest.mark.requirement("BL-08", "BL-09", "BL-48")
+@pytest.mark.parametrize("canceled", [False, True])
+async def test_a_lost_task_that_another_replica_has_just_settled_is_left_as_it_is(canceled: bool) -> None:
+    class Late(Shared):
+        """Another replica is faster, just when this one reads the log."""
+
+        faster = False
+
+        async def events(self, scope: Scope, task_id: str, after: int, limit: int) -> list[Event]:
+            if self.faster:
+                self.faster = False
+                end = [Event(3, status_event(task_id, "c", COMPLETED, 3))]
+                await self.commit(Change(scope, task_id, 2, 3, events=end, snapshot=Snapshot(COMPLETED, 3), over=True))
+            return await super().events(scope, task_id, after, limit)
+
+    store, lost = Late(), LeaseTaken("gone", 2)
+    log = [Event(number, status_event("t", "c", WORKING, number)) for number in (1, 2)]
+    change = Change(ALICE, "t", 0, 1, "c", events=log, snapshot=Snapshot(WORKING, 2), take=lost)
+    if not canceled:
+        await store.commit(change)
+        store.faster = True
+    async with engine(store, agent(None), lease=60.0) as made:
+        if canceled:
+            await store.commit(change)
+            store.faster = True
+            with pytest.raises(TaskNotCancelableError):
+                await made.cancel(ALICE, "t", v1.CancelTaskRequest())
+        assert not store.faster
+        assert states(await store.events(ALICE, "t", 0, 9)) == [WORKING, WORKING, COMPLETED]
 
 
 @pytest.mark.requirement("BL-48", "OP-CANCEL-08")

@@ -47,7 +47,9 @@ Rerun = Callable[[TaskRow, Fold, v1.SendMessageRequest, bool], None]
 
 
 async def close_task(runtime: Runtime, row: TaskRow, fold: Fold, state: int, text: str) -> bool:
-    """Bring a task without a running turn to a terminal state, breaking any lease; False if it has moved meanwhile."""
+    """Bring a task without a running turn to a terminal state, breaking any lease; False if it has moved since `row`."""
+    if fold.sequence != row.sequence:  # what came since may be its end
+        return False
     now = max(now_ms(), row.status_ms)
     message = agent_message(text or None, row.context_id, row.task_id)
     event = Event(fold.sequence + 1, status_event(row.task_id, row.context_id, state, now, message))
