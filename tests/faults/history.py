@@ -92,6 +92,10 @@ class History:
                 pass
             await asyncio.sleep(PAUSE)
 
+    def states(self, task_id: str) -> set[int]:
+        """The states that readers have seen a task in."""
+        return {state_of(event) for found, seen in self.seen if found == task_id for event in seen.values()}
+
     async def check(self, url: str, ran: Path) -> list[Kept]:
         """No task lost or doubled, each reader told each event once and in order, one end, one run of each turn for
         agents that want no other, nothing left over. ran: a line `task turn attempt pid` for each run; answers the

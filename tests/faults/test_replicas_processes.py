@@ -20,7 +20,7 @@ from a2a_stubs import google, v1
 from a2a_grpc.errors import UnsupportedOperationError
 from scripts import services
 from tests.faults.history import History, Kept
-from tests.faults.processes import BINDINGS, ENVIRONMENT, seeded, within
+from tests.faults.processes import BINDINGS, ENDED, ENVIRONMENT, seeded, within
 from tests.faults.replicas import Fleet
 from tests.stores import postgres_url
 
@@ -87,8 +87,10 @@ async def storm(fleet: Fleet, url: str, fault: Callable[[], Awaitable[None]]) ->
 
 
 async def answer(history: History, task_id: str, tenant: str) -> None:
-    """Two rivals answer a question: one is taken, the other is told so."""
-    while len([event for to, seen in history.seen if to == task_id for event in seen.values()]) < 2:  # noqa: ASYNC110
+    """Two rivals answer a question, unless its turn was lost before it was asked: one is taken, the other told so."""
+    while v1.TASK_STATE_INPUT_REQUIRED not in (states := history.states(task_id)):
+        if states & ENDED:
+            return
         await asyncio.sleep(0.01)
     rivals = (history.send(text, tenant, task_id) for text in ("one", "two"))
     results = await asyncio.gather(*rivals, return_exceptions=True)
