@@ -47,7 +47,7 @@ Rerun = Callable[[TaskRow, Fold, v1.SendMessageRequest, bool], None]
 
 
 async def close_task(runtime: Runtime, row: TaskRow, fold: Fold, state: int, text: str) -> bool:
-    """Bring a task without a running turn to a terminal state, breaking any lease; False if it has moved since `row`."""
+    """End a task without a running turn in a terminal state, breaking any lease; False if it has moved since `row`."""
     if fold.sequence != row.sequence:  # what came since may be its end
         return False
     now = max(now_ms(), row.status_ms)
