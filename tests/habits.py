@@ -194,7 +194,8 @@ class Rest(NamedTuple):
 NEW_MESSAGE = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hi"}]}
 OLD_MESSAGE = {"messageId": "m", "role": "ROLE_USER", "content": [{"text": "hi"}]}
 SNAKE_MESSAGE = {"message_id": "m", "role": "ROLE_USER", "content": [{"text": "hi"}]}
-HOOK = {"id": "p", "url": "https://93.184.216.34/h"}
+URL_ONLY = {"url": "https://93.184.216.34/h"}
+HOOK = {"id": "p", **URL_ONLY}
 NAME = "tasks/ID/pushNotificationConfigs/p"
 TYPE = ("Content-Type", JSON)
 PYTHON1, PYTHON3 = accepts("*/*", A2A_Version="1.0", User_Agent=HTTPX), accepts("*/*", User_Agent=HTTPX)
@@ -203,8 +204,8 @@ JS1 = (*accepts("application/a2a+json, application/json", A2A_Version="1.0", Use
 JS13 = (*accepts("application/a2a+json, application/json", A2A_Version="0.3", User_Agent=NODE), TYPE)
 JS3 = (*accepts(JSON, User_Agent=NODE), TYPE)
 BARE_CONFIG = {"name": NAME, "pushNotificationConfig": HOOK}
-SNAKE_PUSH = {"parent": "tasks/ID", "config_id": "p", "config": {"push_notification_config": HOOK}}
-CAMEL_PUSH = {"parent": "tasks/ID", "configId": "p", "config": {"pushNotificationConfig": HOOK}}
+SNAKE_PUSH = {"parent": "tasks/ID", "config_id": "p", "config": {"push_notification_config": URL_ONLY}}
+CAMEL_PUSH = {"parent": "tasks/ID", "configId": "p", "config": {"pushNotificationConfig": URL_ONLY}}
 REST = {
     "python 1.3.0": Rest("", PYTHON1, (*PYTHON1, TYPE), NEW_MESSAGE, {"id": "ID"}, "POST", {"taskId": "ID", **HOOK}),
     "python 1.3.0 at 0.3": Rest(
@@ -234,7 +235,7 @@ GRPC: dict[str, tuple[bool, Metadata]] = {
     "python 1.3.0": (True, (("a2a-version", "1.0"),)),
     "js 1.3.0": (True, (("a2a-version", "1.0"), ("a2a-extensions", "urn:x"))),
     "grpcurl": (True, ()),
-    "buf curl": (True, (("accept-encoding", "identity"),)),
+    "buf curl": (True, (("accept-encoding", "identity"), ("content-length", "40"))),
     "python 1.3.0 at 0.3": (False, (("a2a-version", "0.3"),)),
     "python 0.3.26": (False, (("x-a2a-extensions", "urn:x"),)),
     "js 0.3.14": (False, ()),
