@@ -8,6 +8,7 @@ import asyncio
 import importlib
 import logging
 import signal
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
@@ -93,6 +94,9 @@ BUSES: Final[Mapping[str, Callable[[str], Bus]]] = {
 
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 """What tells `Server.serve` to stop."""
+
+LAST_READERS: Final = 4.0
+"""Most seconds of the grace that are left to readers when all turns are over."""
 
 RESERVED_TENANTS: Final = frozenset(("tasks", "message:send", "message:stream", "extendedAgentCard"))
 """First segments of REST paths, which no tenant may be named after (REST-05)."""
@@ -258,12 +262,15 @@ class Server:
         """Stop gracefully: no new work, running turns may finish within `grace` seconds (default: the option), then
         streams end, ports close, the store closes (BL-34)."""
         grace = self.options.grace if grace is None else grace
+        end = time.monotonic() + grace
         self.ready = False
         if self._grpc_host:
             await self._grpc_host.drain()
         if self._started:
             await asyncio.gather(self.engine.drain(grace), *(upstream.close(grace) for upstream in self._upstreams))
-        hosts = [host.stop(min(1.0, grace + 0.1)) for host in (self._http_host, self._grpc_host) if host]
+        # What the grace has left over is for readers who are still being told how their tasks ended.
+        patience = min(1.0, grace + 0.1) + min(max(end - time.monotonic(), 0), LAST_READERS)
+        hosts = [host.stop(patience) for host in (self._http_host, self._grpc_host) if host]
         await asyncio.gather(*hosts)
         self._http_host = self._grpc_host = None
         if self._started:
