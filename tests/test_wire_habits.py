@@ -466,7 +466,7 @@ async def test_a_silent_stream_has_comment_lines_that_no_client_takes_for_an_eve
 
 @pytest.mark.parametrize("style", STYLES.values(), ids=STYLES)
 @pytest.mark.parametrize("step", [1, 3, 1000])
-@pytest.mark.requirement("SSE-01", "OP-STREAM-10")
+@pytest.mark.requirement("SSE-01", "SSE-02")
 def test_our_client_reads_every_style_of_event_stream(style: bytes, step: int) -> None:
     raw, parser = style % (EVENT, EVENT), sse.Parser()
     found = [event for at in range(0, len(raw), step) for event in parser.feed(raw[at : at + step])]
