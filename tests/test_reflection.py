@@ -19,17 +19,15 @@ VERSIONS = pytest.mark.parametrize("version", ["v1", "v1alpha"])
 
 
 def ask(channel, version, **question):
-    call = channel.stream_stream(
+    # One question: on the wire the same as a stream of one, and a refusal cannot race the sending of it.
+    call = channel.unary_stream(
         f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo",
         request_serializer=reflection_pb2.ServerReflectionRequest.SerializeToString,
         response_deserializer=reflection_pb2.ServerReflectionResponse.FromString,
     )
 
-    async def one():
-        yield reflection_pb2.ServerReflectionRequest(**question)
-
     async def answer():
-        (found,) = [found async for found in call(one())]
+        (found,) = [found async for found in call(reflection_pb2.ServerReflectionRequest(**question))]
         return found
 
     return answer()
