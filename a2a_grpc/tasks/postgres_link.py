@@ -116,7 +116,8 @@ class PostgresLink:
             try:
                 yield connection
             except BROKEN:
-                connection.terminate()
+                with suppress(asyncpg.InterfaceError):  # the pool has seen it break first and let it go
+                    connection.terminate()
                 raise
 
     async def rows(self, statement: str, values: Mapping[str, Any]) -> list[Any]:
