@@ -392,7 +392,8 @@ class GrpcHost:
         await self.drain()
         closing = asyncio.create_task(server.stop(grace + 2 * _LAST_WORDS))
         await self._binding.running.idle(grace)
-        self._binding.end(UnavailableError("The server is stopping"))
+        if len(self._binding.running):
+            self._binding.end(UnavailableError("The server is stopping"))
         await self._binding.running.idle(_LAST_WORDS)
         await server.stop(None)
         await closing

@@ -174,7 +174,8 @@ class HttpHost:
         if runner.server is not None:
             runner.server.pre_shutdown()
         await self.running.idle(grace)
-        self._streams.end(UnavailableError("The server is stopping"))
+        if len(self.running):  # streams are counted over all wires, and those of another may still be ending well
+            self._streams.end(UnavailableError("The server is stopping"))
         await runner.cleanup()
 
     def application(self) -> web.Application:
