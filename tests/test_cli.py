@@ -19,6 +19,7 @@ import pytest_asyncio
 
 from a2a_grpc import cli
 from a2a_grpc import demo as demo_shop
+from a2a_grpc.commands.serve import addresses
 from a2a_grpc.testing import serve
 
 PATIENCE = 60.0
@@ -227,10 +228,10 @@ def test_help_lists_every_option_with_its_default(capsys: pytest.CaptureFixture[
 @pytest.mark.requirement("BL-52")
 async def test_each_of_several_agents_is_told_where_it_is() -> None:
     async with serve({"echo": demo_shop.agent, "clock": demo_shop.agent}) as server:
-        told = [line.split() for line in cli._addresses(server).splitlines()]
+        told = [line.split() for line in addresses(server).splitlines()]
         assert ["agent", f"{server.http_url}/clock"] in told and ["agent", f"{server.http_url}/echo"] in told
     async with serve({"echo": demo_shop.agent, "clock": demo_shop.agent}, http="", grpc_url_style="absolute") as server:
-        told = [line.split() for line in cli._addresses(server).splitlines()]
+        told = [line.split() for line in addresses(server).splitlines()]
         assert ["agent", "--tenant", "clock"] in told
         assert told[-1][:5] == ["try", "a2a-grpc", "call", "stream", f"grpc://{server.grpc_address}"]
 
@@ -315,7 +316,8 @@ async def test_card_version_and_direct_grpc(demo: Serving, tmp_path: Path) -> No
 
 def test_a_serving_process_leaves_what_is_loaded_to_itself_and_looks_for_cycles_less_often() -> None:
     program = (
-        "import gc; from a2a_grpc import cli; before = gc.get_freeze_count(); cli.spare_collector();"
-        "assert not before and gc.get_freeze_count() > 10_000 and gc.get_threshold()[0] == cli.EASE and gc.isenabled()"
+        "import gc; from a2a_grpc.commands import serve; before = gc.get_freeze_count(); serve.spare_collector();"
+        "assert not before and gc.get_freeze_count() > 10_000 and gc.isenabled();"
+        "assert gc.get_threshold()[0] == serve.EASE"
     )
     subprocess.run([sys.executable, "-c", program], check=True, env=ENVIRONMENT)

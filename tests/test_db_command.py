@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import sys
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
@@ -61,9 +62,8 @@ async def test_a_store_that_cannot_be_looked_at_is_told_in_one_line(
 async def test_a_missing_driver_is_told_with_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def absent(name: str) -> None:
-        raise ModuleNotFoundError("No module", name="asyncpg")
-
-    monkeypatch.setattr("a2a_grpc.server.importlib.import_module", absent)
+    monkeypatch.setitem(sys.modules, "asyncpg", None)
+    for name in [name for name in sys.modules if name.startswith("a2a_grpc.tasks.postgres")]:
+        monkeypatch.delitem(sys.modules, name)
     assert await db("check", "--store", "postgresql://h/d") == 2
     assert capsys.readouterr().err == "a2a-grpc: there is no asyncpg: install a2a-grpc[postgres]\n"

@@ -7,6 +7,7 @@ for lines, for a part of a line, or in JSON for a value and, as a name, for furt
 nothing runs is a line of `ELSEWHERE`, with the reason.
 """
 
+import importlib
 import json
 import os
 import re
@@ -299,7 +300,7 @@ def test_names_in_the_text_are_real(name: str) -> None:
     for root, kind in (("task", TaskHandle), (r"task\.context", Context), (r"task\.context\.memory", Memory)):
         for member in re.findall(rf"`{root}\.(\w+)", text):
             assert member in ("context", "memory", "id") or hasattr(kind, member), f"{name}: {root}.{member}"
-    parsers = (cli._serve_parser(), cli._gateway_parser(), cli._call_parser())
+    parsers = [importlib.import_module(f"a2a_grpc.commands.{name}").parser() for name in cli.COMMANDS]
     known = {option for parser in parsers for option in parser._option_string_actions}
     for flag in re.findall(r"`(?:a2a-grpc \w+ )?(--[a-z-]+)", text):
         assert flag in known, f"{name}: {flag}"

@@ -15,7 +15,8 @@ FLOORS = {
         tasks.upkeep tasks.views""",
     3: """bindings bindings.cors bindings.grpc bindings.http bindings.jsonrpc bindings.reflection bindings.rest
         bindings.sse bindings.streams bindings.tls bindings.wire client client_wires gateway routing service""",
-    4: "__main__ cli demo mcp server testing workers",
+    4: """__main__ cli commands commands.call commands.db commands.gateway commands.serve commands.words demo mcp server
+        testing workers""",
     5: "",
 }
 """Every module with its floor; a module may import its own floor and those below. Floor 5 is the package itself."""

@@ -143,3 +143,9 @@ def text() -> str:
 @pytest.mark.requirement("BL-41")
 def test_warnings_are_errors() -> None:
     assert 'filterwarnings = ["error"]' in text()
+
+
+def test_the_wheel_holds_every_folder_of_the_package() -> None:
+    told = re.search(r"(?m)^packages = \[(.*a2a_stubs.*)\]$", (ROOT / "pyproject.toml").read_text())
+    there = {".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "a2a_grpc").rglob("__init__.py")}
+    assert told and set(re.findall(r'"(.+?)"', told[1])) == there | {"a2a_stubs"}

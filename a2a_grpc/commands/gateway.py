@@ -1,0 +1,60 @@
+"""`a2a-grpc gateway`: an agent that runs somewhere else, on every wire.
+
+Laws: words become upstreams; passing calls on is gateway.py's, serving is as in serve.
+"""
+
+import argparse
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from a2a_grpc import workers
+from a2a_grpc.call import VERSIONS
+from a2a_grpc.commands.serve import serving, tell
+from a2a_grpc.commands.words import BINDING_WORDS, UsageError, card_file, header_word, options_parser, url_word
+from a2a_grpc.gateway import CREDENTIALS, FORWARDED, Upstream
+
+
+def parser() -> argparse.ArgumentParser:
+    """What follows `a2a-grpc gateway`."""
+    made = options_parser("a2a-grpc gateway", "Serves an agent that runs somewhere else on every wire.")
+    add = made.add_argument
+    add("--upstream", action="append", type=_upstream, required=True, metavar="[NAME=]URL",
+        help="base URL, card URL, or host:port of gRPC; several need a name each")  # fmt: skip
+    add("--upstream-binding", type=str.lower, choices=BINDING_WORDS, help="wire to use; default: the first in the card")
+    add("--upstream-version", choices=VERSIONS, help="protocol version to use; default: the newest in the card")
+    add("--upstream-header", action="append", type=header_word, default=[], metavar="'NAME: VALUE'",
+        help="sent upstream with each call")  # fmt: skip
+    add("--upstream-card", metavar="FILE", help="the card, for an upstream that has none at its address")
+    add("--forward", action="append", default=[], metavar="NAME",
+        help=f"a header of callers that goes on, beside {', '.join(FORWARDED + CREDENTIALS)}")  # fmt: skip
+    return made
+
+
+def _upstream(text: str) -> tuple[str, str]:
+    """Name, "" for none, and address."""
+    named = re.fullmatch(r"(?:([\w.-]+)=)?(.+)", text)
+    name, url = named.groups() if named else ("", text)
+    return name or "", url_word(url if "://" in url else f"grpc://{url}")
+
+
+def run(words: Sequence[str], report: workers.Report = tell) -> int:
+    """Serve until stopped; report: takes the lines that say where everything is."""
+    arguments = vars(parser().parse_args(words))
+    told = arguments.pop("upstream")
+    card, forward = arguments.pop("upstream_card"), arguments.pop("forward")
+    settings = {
+        "binding": BINDING_WORDS.get(arguments.pop("upstream_binding")),
+        "version": arguments.pop("upstream_version"),
+        "headers": dict(arguments.pop("upstream_header")),
+        "forward": (*FORWARDED, *forward),
+    }
+    if len({name for name, _ in told}) < len(told):
+        raise UsageError("several upstreams need a name each, such as --upstream orders=URL")
+
+    def made() -> Any:
+        given = card_file(card) if card else None
+        found = {name: Upstream(url, card=given, **settings) for name, url in told}
+        return found if len(found) > 1 or "" not in found else found[""]
+
+    return serving(arguments, made, report, (run, words))

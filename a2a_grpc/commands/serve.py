@@ -1,0 +1,163 @@
+"""`a2a-grpc serve`: an agent of a module, on every wire.
+
+Laws: options and the agent's name become a server that runs until it is stopped; serving itself is server.py's. Another
+command that serves gives `serving` what it serves.
+"""
+
+import argparse
+import asyncio
+import gc
+import importlib
+import importlib.util
+import json
+import logging
+import os
+import shlex
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Final, cast
+
+from a2a_grpc import cards, config, demo, workers
+from a2a_grpc.agent import Agent
+from a2a_grpc.call import GRPC, JSONRPC, V1
+from a2a_grpc.commands.words import UsageError, message_params, options_parser
+from a2a_grpc.server import Server
+from a2a_grpc.tasks.store import StoreError
+
+LAST_STEPS: Final = 0.5
+"""Seconds that tasks and threads of an agent have to end when the server has stopped."""
+
+EASE: Final = 10_000
+"""By how many the objects that cycles are made of grow before Python looks for lost ones; its own default is 700."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """What follows `a2a-grpc serve`."""
+    made = options_parser("a2a-grpc serve", "Serves an agent on every wire.")
+    made.add_argument("target", nargs="?", metavar="MODULE:AGENT", help="the agent; default: a demo agent")
+    return made
+
+
+def load_target(target: str) -> Agent | Mapping[str, Agent]:
+    """The agent, or mapping of names to agents, that `module:name` stands for; looks in the working directory first.
+
+    Raises UsageError when there is none; code of the module that fails is told by its own file and line.
+    """
+    module, mark, name = target.partition(":")
+    if not (mark and module and name) or module.endswith(".py") or "/" in module:
+        raise UsageError(f"{target!r} is not of the form MODULE:AGENT, such as orders:agent for orders.py")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        found: Any = getattr(importlib.import_module(module), name, None)
+    except ModuleNotFoundError as fault:
+        if fault.name and (module + ".").startswith(fault.name + "."):
+            raise UsageError(f"there is no module named {fault.name}") from None
+        raise UsageError(f"{module} cannot be imported: {fault}") from None
+    except Exception as fault:
+        last = traceback.extract_tb(fault.__traceback__)[-1]
+        where = f"{os.path.basename(last.filename)}, line {last.lineno}"
+        raise UsageError(f"{module} cannot be imported: {type(fault).__name__}: {fault} ({where})") from None
+    several = isinstance(found, Mapping) and found and all(isinstance(agent, Agent) for agent in found.values())
+    if not (isinstance(found, Agent) or several):
+        there = [key for key, value in vars(sys.modules[module]).items() if isinstance(value, Agent)]
+        raise UsageError(f"{target} is not an Agent; {module} has: {', '.join(there) or 'none'}")
+    return cast(Agent | Mapping[str, Agent], found)
+
+
+def tell(text: str) -> None:
+    """Print lines for the user at once."""
+    print(text, flush=True)
+
+
+def run(words: Sequence[str], report: workers.Report = tell) -> int:
+    """Serve until stopped; report: takes the lines that say where everything is."""
+    arguments = vars(parser().parse_args(words))
+    target = arguments.pop("target")
+    return serving(arguments, lambda: load_target(target) if target else demo.agent, report, (run, words))
+
+
+def serving(
+    arguments: dict[str, Any], made: Callable[[], Any], report: workers.Report, command: tuple[Any, Sequence[str]]
+) -> int:
+    """Run a server with the options among the arguments until it is stopped. made: gives what it serves; report: takes
+    the addresses; command: what a worker is to do, without being told that it is one."""
+    try:
+        options = config.read(arguments.pop("config"), **arguments)
+        if not (options.grpc or options.http):
+            raise UsageError("both grpc and http are switched off: there is nothing to serve on")
+        logging.basicConfig(
+            level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr
+        )
+        if options.workers > 1:
+            workers.check(options, stored=command[0] is run)
+            return workers.run(options.workers, _work, command, report)
+        server = Server(made(), options)
+        spare_collector()
+        _until_stopped(server.serve(lambda: report(addresses(server))))
+    except OSError as fault:
+        told = fault.strerror or str(fault)
+        raise UsageError(f"{told}: {fault.filename}" if fault.filename else told) from None
+    except (config.OptionError, StoreError) as fault:
+        raise UsageError(str(fault)) from None
+    return 0
+
+
+def spare_collector() -> None:
+    """Let Python look for lost cycles less often, and not among what is loaded already: the search takes a tenth of a
+    server's time, and all that it finds are five small objects that grpcio loses at each call. For a process that does
+    nothing but serve; how often, is in `EASE`."""
+    gc.freeze()
+    gc.set_threshold(EASE, *gc.get_threshold()[1:])
+
+
+def _work(command: Callable[..., int], words: Sequence[str], report: workers.Report) -> None:
+    """What a worker does: the command, as one of several."""
+    try:
+        sys.exit(command((*words, "--workers=1", "--reuse-port"), report))
+    except UsageError as fault:
+        print(f"a2a-grpc: {fault}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _until_stopped(main: Coroutine[Any, Any, None]) -> None:
+    fast = importlib.import_module("uvloop") if importlib.util.find_spec("uvloop") else asyncio
+    with asyncio.Runner(loop_factory=fast.new_event_loop) as runner:
+        runner.run(main)
+        # Everything is stored; only what an agent left behind, and does not stop, could hold the process now (BL-34).
+        last = threading.Timer(LAST_STEPS, os._exit, (0,))
+        last.daemon = True
+        last.start()
+        runner.close()
+        last.cancel()
+
+
+def addresses(server: Server) -> str:
+    """Where everything is, and something to try, in lines that can be copied."""
+    agent, options = next(iter(server.agents.values())), server.options
+    name, examples = f"The gateway to {getattr(agent, 'url', '')}", ["Hello"]
+    if isinstance(agent, Agent):
+        name = f"{agent.name} {agent.version}"
+        examples = [example for skill in agent.skills for example in skill.examples] + examples
+    base = cards.base_url(options, server.http_url, {}) if server.http_url else ""
+    lines = [f"{name} is ready"]
+    lines += [f"  card      {base}{cards.WELL_KNOWN}"] * bool(base)
+    urls = {
+        entry.protocol_binding: entry.url
+        for entry in cards.interfaces(options, base, server.grpc_address)
+        if entry.protocol_version == options.versions[0]
+    }
+    lines += [f"  {binding:9} {url}" for binding, url in urls.items()]
+    if len(server.agents) > 1:
+        lines += [f"  agent     {base}/{each}" if base else f"  agent     --tenant {each}" for each in server.agents]
+    text = examples[0]
+    direct = "" if base else f"grpc{'s' * bool(options.tls_cert)}://{cards.grpc_target(urls[GRPC])[0]}"
+    lines.append(f"  try       a2a-grpc call stream {base or direct} {shlex.quote(text)}")
+    if base and V1 in options.versions:
+        params = message_params(text=text, message_id="1")
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params})
+        headers = "-H 'A2A-Version: 1.0' -H 'Content-Type: application/json'"
+        lines.append(f"  or        curl {headers} -d {shlex.quote(body)} {urls[JSONRPC]}")
+    return "\n".join(lines)

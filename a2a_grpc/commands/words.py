@@ -1,0 +1,110 @@
+"""Words of the command line: parsers, readers of single words, and the fault of who typed them.
+
+Laws: what commands share to read their words, and nothing that acts; a mistake of the user is a UsageError, told in one
+line. Readers raise argparse.ArgumentTypeError, which argparse tells with the name of the flag.
+"""
+
+import argparse
+import json
+import re
+import uuid
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Final, NoReturn
+from urllib.parse import urlsplit
+
+from a2a_stubs import v1
+
+from a2a_grpc import config, protojson
+from a2a_grpc.call import GRPC, JSONRPC, REST
+from a2a_grpc.client import SCHEMES
+from a2a_grpc.errors import A2AError
+from a2a_grpc.v03_cards import card_up
+
+IDS: Final = re.compile(r" \([A-Z0-9]+(?:-[A-Z0-9]+)*-[0-9]+\)")
+"""References to requirements, which say nothing to who asks for help."""
+
+BINDING_WORDS: Final = {"jsonrpc": JSONRPC, "rest": REST, "http+json": REST, "grpc": GRPC}
+
+
+class UsageError(Exception):
+    """The user asked for something that cannot be; the text is the one line that is shown."""
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def options_parser(prog: str, description: str) -> argparse.ArgumentParser:
+    """A parser of all the options of a server."""
+    parser = Parser(
+        prog=prog,
+        description=description,
+        epilog="Each option is also read from the environment, such as A2A_GRPC_MAX_PARTS, and from --config.",
+    )
+    parser.add_argument("--config", metavar="FILE", help="TOML file with options")
+    for row in fields(config.Options):
+        flag, meaning = "--" + row.name.replace("_", "-"), IDS.sub("", row.metadata["meaning"]).replace("%", "%%")
+        if row.type is bool:
+            parser.add_argument(flag, action=argparse.BooleanOptionalAction, default=None, help=meaning)
+        else:
+            default = ",".join(row.default) if isinstance(row.default, tuple) else row.default
+            parser.add_argument(flag, type=_reader(row.name), metavar="VALUE", help=f"{meaning} (default: {default})")
+    return parser
+
+
+def _reader(name: str) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
+        try:
+            return config.from_text(name, text)
+        except config.OptionError as fault:
+            raise argparse.ArgumentTypeError(str(fault)) from None
+
+    return read
+
+
+def json_word(text: str) -> Any:
+    """A JSON value."""
+    try:
+        return json.loads(text)
+    except ValueError as fault:
+        raise argparse.ArgumentTypeError(f"not JSON: {fault}") from None
+
+
+def url_word(text: str) -> str:
+    """An address that a client can call."""
+    try:
+        parts = urlsplit(text)
+        usable = parts.scheme in SCHEMES and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an address with one of {', '.join(SCHEMES)}")
+    return text
+
+
+def header_word(text: str) -> tuple[str, str]:
+    """Name and value of `'Name: value'`."""
+    name, mark, value = text.partition(":")
+    if not (mark and name.strip()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form 'Name: value'")
+    return name.strip(), value.strip()
+
+
+def card_file(file: str) -> v1.AgentCard:
+    """The card in a file. Raises OSError, and UsageError for a file that is none."""
+    try:
+        return card_up(protojson.loads(Path(file).read_bytes()))
+    except A2AError as fault:
+        raise UsageError(f"{file} is not a card: {fault.message}") from None
+
+
+def message_params(
+    *, text: str = "", data: Any = None, message_id: str = "", task: str | None = None, context: str | None = None
+) -> dict[str, Any]:
+    """The parameters of a message to send, as JSON; message_id: default a new one."""
+    parts = [{"text": text}] * bool(text) + [{"data": data}] * (data is not None)
+    message = {"messageId": message_id or uuid.uuid4().hex, "role": "ROLE_USER", "parts": parts}
+    return {"message": message | {k: v for k, v in (("taskId", task), ("contextId", context)) if v}}
