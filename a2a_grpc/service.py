@@ -156,8 +156,8 @@ class A2AService(v1_grpc.A2AServiceServicer):
         if call.resume is not None and call.resume > view.sequence:
             text = f"the task has only reached event {view.sequence}"
             raise InvalidParamsError(violations=[("Last-Event-ID", text)])
-        if call.resume is not None and call.resume < view.sequence:
-            after = call.resume
+        if call.resume is not None and (call.resume < after or not ended):
+            after = call.resume  # the reader has the task as it was then: it gets events, and none twice
         elif ended and call.version != V03:
             raise UnsupportedOperationError("The task is terminal; there is nothing to subscribe to")
         else:

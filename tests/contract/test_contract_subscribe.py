@@ -131,6 +131,23 @@ async def test_a_reader_that_was_cut_off_goes_on_after_the_last_event_it_saw(cel
     assert rest[-1].status_update.status.state == v1.TASK_STATE_COMPLETED
 
 
+@pytest.mark.needs("event numbers")
+@pytest.mark.requirement("SUB-03", "SUB-10")
+async def test_a_reader_that_had_seen_everything_gets_only_what_is_new(cell: Cell) -> None:
+    task, name = await cell.held()
+    watching = cell.client.subscribe(task.id)
+    await anext(watching)
+    seen = watching.last_event_id
+    await watching.aclose()
+    again = cell.client.subscribe(task.id, seen)
+    first = asyncio.ensure_future(anext(again))
+    await cell.release(task, name)
+    event = await first
+    assert not event.HasField("task")
+    assert int(again.last_event_id) == int(seen) + 1
+    await again.aclose()
+
+
 @pytest.mark.requirement("SUB-03", "EXT-03", "EXT-05")
 async def test_event_numbers_are_in_the_metadata_for_who_asks_for_them(cell: Cell) -> None:
     asking = await cell.connect(extensions=[RESUME_EXTENSION])
