@@ -12,6 +12,7 @@ from test_upkeep import die
 from turns import ALICE, COMPLETED, FAILED, INPUT, agent, begin, engine, message, send, until
 
 from a2a_grpc.agent import TaskHandle
+from a2a_grpc.call import GRPC, REST
 from a2a_grpc.client import Client
 from a2a_grpc.config import Options
 from a2a_grpc.server import Server
@@ -140,3 +141,26 @@ async def test_a_lost_turn_that_cannot_be_settled_holds_up_neither_the_start_nor
             assert (await made.view(ALICE, name)).task.status.state == FAILED
         assert f"task {names[0]}: its lost turn cannot be settled" in caplog.text
         assert (await send(made)).task.status.state == INPUT
+
+
+@pytest.mark.requirement("BL-34")
+@pytest.mark.parametrize("wire", ["http", "grpc"])
+async def test_a_wire_that_stops_idle_leaves_streams_of_the_other_alone(tmp_path: Path, wire: str) -> None:
+    go = asyncio.Event()
+
+    async def waits(task: TaskHandle) -> str:
+        await task.working("at it")
+        await go.wait()
+        return "done"
+
+    async with Server(agent(waits), options(tmp_path)) as server:
+        hosts = {"http": server._http_host, "grpc": server._grpc_host}
+        other = f"grpc://{server.grpc_address}" if wire == "http" else server.http_url
+        async with await Client.connect(other, binding=REST if wire == "grpc" else GRPC) as client:
+            events = client.stream(message())
+            await anext(events)
+            stopped = hosts[wire]
+            assert stopped is not None
+            await stopped.stop(5.0)
+            go.set()
+            assert [event async for event in events][-1].status_update.status.state == COMPLETED
