@@ -26,6 +26,7 @@ IDS: Final = re.compile(r" \([A-Z0-9]+(?:-[A-Z0-9]+)*-[0-9]+\)")
 """References to requirements, which say nothing to who asks for help."""
 
 BINDING_WORDS: Final = {"jsonrpc": JSONRPC, "rest": REST, "http+json": REST, "grpc": GRPC}
+"""Wires as they are typed."""
 
 
 class UsageError(Exception):
@@ -33,7 +34,10 @@ class UsageError(Exception):
 
 
 class Parser(argparse.ArgumentParser):
+    """A parser that raises UsageError instead of leaving the process."""
+
     def error(self, message: str) -> NoReturn:
+        """Raise UsageError with the message and where to read more."""
         raise UsageError(f"{message} (see {self.prog} --help)")
 
 
