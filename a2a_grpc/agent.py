@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from types import CodeType
 from typing import Any, Final, NamedTuple, TypeVar, overload
 
@@ -118,7 +119,7 @@ class Handler(NamedTuple):
     replies: bool
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@dataclass(kw_only=True, eq=False)
 class Agent:
     """An agent: what its card says, and with `handle` what it does.
 
@@ -193,7 +194,7 @@ class Agent:
         self._handler = Handler(function, _kind(code), _mentions_reply(code) if replies is None else replies)
         return function
 
-    @property
+    @cached_property
     def handler(self) -> Handler:
         """The function and how it is run; raises ValueError if there is none yet."""
         if self._handler is None:

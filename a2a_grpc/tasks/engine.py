@@ -20,7 +20,6 @@ from a2a_grpc.content import push_config
 from a2a_grpc.errors import (
     InvalidParamsError,
     ResourceExhaustedError,
-    TaskNotCancelableError,
     TaskNotFoundError,
     UnavailableError,
     UnsupportedOperationError,
@@ -28,7 +27,8 @@ from a2a_grpc.errors import (
 from a2a_grpc.push import Deliverer
 from a2a_grpc.push_hosts import Poster
 from a2a_grpc.tasks.bus import Bus
-from a2a_grpc.tasks.feed import POLL, Feeds
+from a2a_grpc.tasks.cancels import Cancels
+from a2a_grpc.tasks.feed import Feeds
 from a2a_grpc.tasks.handle import TurnEnded
 from a2a_grpc.tasks.run import Runtime, Turn
 from a2a_grpc.tasks.start import Start, new_id, now_ms
@@ -47,7 +47,7 @@ from a2a_grpc.tasks.store import (
     TaskQuery,
     TaskRow,
 )
-from a2a_grpc.tasks.upkeep import Upkeep, close_task
+from a2a_grpc.tasks.upkeep import Upkeep
 from a2a_grpc.tasks.views import View, folded, shown
 
 RETRY_AFTER: Final = 1.0
@@ -125,7 +125,8 @@ class Engine:
         self.feeds = Feeds(store, bus, holder)
         self.draining = False
         self._runtime = Runtime(store, bus, options, self.feeds, holder)
-        self._upkeep = Upkeep(self._runtime, self.agents, self._rerun, self._hear)
+        self._cancels = Cancels(self._runtime, self.view)
+        self._upkeep = Upkeep(self._runtime, self.agents, self._rerun, self._cancels.hear)
         self.push = Deliverer(store, bus, options, holder, poster)
         self._sends: dict[tuple[Scope, str], Started] = {}
 
@@ -234,7 +235,7 @@ class Engine:
     async def _continue(self, call: Call, scope: Scope, request: v1.SendMessageRequest, digest: bytes) -> Started:
         message = request.message
         while True:
-            turn = self._local(scope, message.task_id)
+            turn = self._runtime.local(scope, message.task_id)
             if turn is not None and not turn.accepting:
                 await _next(turn)
                 continue
@@ -245,7 +246,7 @@ class Engine:
                 raise InvalidParamsError(violations=[("message.contextId", "is not the context of the task")])
             waits = row.state in INTERRUPTED
             fold = await folded(self.store, row, self.options.keep_status_messages) if waits else None
-            if self._local(scope, message.task_id) is not turn:
+            if self._runtime.local(scope, message.task_id) is not turn:
                 continue
             if turn is None and fold is not None:
                 try:
@@ -359,13 +360,9 @@ class Engine:
 
     # -- reading
 
-    def _local(self, scope: Scope, task_id: str) -> Turn | None:
-        turn = self._runtime.turns.get(task_id)
-        return turn if turn is not None and turn.scope == scope else None
-
     async def view(self, scope: Scope, task_id: str) -> View:
         """The task as it is, and the number to follow it from. Raises TaskNotFoundError."""
-        turn = self._local(scope, task_id)
+        turn = self._runtime.local(scope, task_id)
         if turn is not None and turn.ending:
             await asyncio.shield(turn.over)
             turn = None
@@ -379,7 +376,7 @@ class Engine:
     async def settled(self, scope: Scope, task_id: str, turn: Turn | None = None) -> View:
         """The task at the end of its turn, terminal or waiting for the caller (OP-SEND-02); waits for it. turn: the one
         that is meant, if it was started here; it may be over."""
-        turn = turn or self._local(scope, task_id)
+        turn = turn or self._runtime.local(scope, task_id)
         if turn is not None:
             await asyncio.shield(turn.over)
             if turn.fault is not None:
@@ -403,7 +400,7 @@ class Engine:
         page = await self.store.tasks(scope, query._replace(artifacts=artifacts))
         tasks = []
         for row in page.rows:
-            turn = self._local(scope, row.task_id)
+            turn = self._runtime.local(scope, row.task_id)
             if turn is not None and turn.fold.state == row.state and turn.durable >= row.sequence:
                 tasks.append(turn.fold.task(artifacts))
             else:
@@ -415,67 +412,8 @@ class Engine:
     # -- canceling
 
     async def cancel(self, scope: Scope, task_id: str, request: v1.CancelTaskRequest) -> v1.Task:
-        """Stop the task's turn wherever it runs and settle the task (OP-CANCEL-*). The function has `cancel_grace`
-        seconds to stop. Raises TaskNotFoundError, TaskNotCancelableError (it has ended, or ends first)."""
-        while True:
-            turn = self._local(scope, task_id)
-            if turn is not None:
-                await turn.cancel(request)
-                if turn.fault is not None:
-                    raise turn.fault
-                if turn.stopped is None and turn.ending == v1.TASK_STATE_CANCELED:
-                    return turn.fold.task()
-                continue
-            row = await self.store.task(scope, task_id)
-            if row is None:
-                raise TaskNotFoundError
-            if row.state in TERMINAL:
-                raise TaskNotCancelableError
-            if self._local(scope, task_id) is not None:
-                continue
-            if self._held_elsewhere(row):
-                if (view := await self._cancel_elsewhere(row, request)) is not None:
-                    return view.task
-                continue
-            fold = await folded(self.store, row, self.options.keep_status_messages)
-            if await close_task(self._runtime, row, fold, v1.TASK_STATE_CANCELED, ""):
-                return fold.task()
-
-    def _held_elsewhere(self, row: TaskRow) -> bool:
-        return (
-            row.holder not in ("", self._runtime.holder) and not self.store.exclusive and row.lease_until_ms > now_ms()
-        )
-
-    async def _cancel_elsewhere(self, row: TaskRow, request: v1.CancelTaskRequest) -> View | None:
-        """Ask the replica that runs the turn, and wait until it has canceled, or its lease is no longer renewed."""
-        if await self.store.request_cancel(row.scope, row.task_id, request.SerializeToString()) is None:
-            raise TaskNotFoundError
-        self.bus.publish(row.task_id, 0)
-        events = self.follow(row.scope, row.task_id, row.sequence)
-        try:
-            async with asyncio.timeout(max(row.lease_until_ms - now_ms(), 0) / 1000 + POLL):
-                async for event in events:
-                    state = state_of(event.payload)
-                    if state == v1.TASK_STATE_CANCELED:
-                        return await self.view(row.scope, row.task_id)
-                    if state in ENDS:
-                        return None
-        except TimeoutError:
-            pass
-        return None
-
-    def _hear(self, task_id: str, sequence: int) -> None:
-        """A hint from the bus: a task has moved, or (0) its turn is to look at a cancel request."""
-        turn = self._runtime.turns.get(task_id)
-        if turn is None:
-            self.feeds.hint(task_id, sequence)
-        elif not sequence:
-            self._runtime.spawn(self._look_for_cancel(turn), f"look at {task_id}")
-
-    async def _look_for_cancel(self, turn: Turn) -> None:
-        row = await self.store.task(turn.scope, turn.task_id)
-        if row is not None and row.cancel is not None:
-            await turn.cancel(v1.CancelTaskRequest.FromString(row.cancel))
+        """Stop the task's turn and settle the task (see Cancels)."""
+        return await self._cancels.cancel(scope, task_id, request)
 
 
 def _with_ids(request: v1.SendMessageRequest, task_id: str, context_id: str) -> v1.SendMessageRequest:

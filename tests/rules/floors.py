@@ -9,8 +9,8 @@ FLOORS = {
         v03_results""",
     2: """agent auth auth_basic auth_jwt auth_keys auth_rates cards content paging push push_guard push_hosts
         push_post telemetry tasks tasks.bus tasks.bus_nats tasks.bus_postgres
-        tasks.bus_remote tasks.context tasks.engine tasks.feed tasks.fence tasks.handle tasks.invoke
-        tasks.memory tasks.parts tasks.postgres tasks.postgres_commits tasks.postgres_link tasks.run
+        tasks.bus_remote tasks.cancels tasks.commits tasks.context tasks.engine tasks.feed tasks.fence tasks.handle
+        tasks.invoke tasks.memory tasks.parts tasks.postgres tasks.postgres_commits tasks.postgres_link tasks.run
         tasks.schema tasks.schema_postgres tasks.sqlite tasks.sqlite_file tasks.start tasks.state tasks.store
         tasks.upkeep tasks.views""",
     3: """bindings bindings.cors bindings.grpc bindings.http bindings.jsonrpc bindings.reflection bindings.rest

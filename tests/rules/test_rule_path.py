@@ -29,7 +29,7 @@ PARTS = {
     "bindings/.*": "binding",
     "service.py": "service",
     "tasks/(engine|start).py": "engine",
-    "tasks/(run|invoke).py": "run",
+    "tasks/(run|commits|invoke).py": "run",
 }
 """The parts that a call passes through, as the design names them, and their files; another file is a part by itself."""
 MOST_HAND_OVERS = 4

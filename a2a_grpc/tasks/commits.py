@@ -1,0 +1,286 @@
+"""What a turn says, on its way into the store.
+
+Laws: every event of a turn goes through its one queue and is committed in order, as many at a time as have gathered;
+nobody sees an event before it is committed. Which function says it, and why, is not known here (see run.py).
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+import orjson
+from a2a_stubs import v1
+
+from a2a_grpc.config import Options
+from a2a_grpc.errors import InternalError, UnavailableError
+from a2a_grpc.protojson_values import struct_of
+from a2a_grpc.tasks.bus import Bus
+from a2a_grpc.tasks.context import Context, to_json
+from a2a_grpc.tasks.feed import Feeds
+from a2a_grpc.tasks.handle import TurnEnded
+from a2a_grpc.tasks.start import Start, failure, now_ms
+from a2a_grpc.tasks.state import INTERRUPTED, TRANSITIONS, state_name, status_event, status_ms, status_of
+from a2a_grpc.tasks.store import Change, Dedupe, Duplicate, Event, Snapshot, Store, StoreError
+
+log: Final = logging.getLogger("a2a_grpc")
+
+PENDING_EVENTS: Final = 128
+PENDING_BYTES: Final = 1024 * 1024
+"""What may wait for the store before the function has to wait, too (BL-02)."""
+STATE_BYTES: Final = 64 * 1024
+"""Largest `task.state`, as JSON."""
+
+
+@dataclass(slots=True)
+class Process:
+    """What all work on tasks in a process shares. store, bus, options, feeds: those of the engine; holder: this
+    process's name in leases; work: every asyncio task of the process's own."""
+
+    store: Store
+    bus: Bus
+    options: Options
+    feeds: Feeds
+    holder: str
+    work: set[asyncio.Task[Any]] = field(default_factory=set)
+
+    def spawn(self, work: Any, name: str) -> asyncio.Task[Any]:
+        """Start a coroutine that belongs to the process."""
+        task: asyncio.Task[Any] = asyncio.get_running_loop().create_task(work, name=name)
+        self.work.add(task)
+        task.add_done_callback(self.work.discard)
+        return task
+
+
+class Commits:
+    """The events of one turn. `outcome` has the task id once the task is stored, the direct Message, or the error
+    that kept it from being stored. `durable`: number of the last committed event, `fold` the task up to there;
+    `sequence`: of the last one emitted. `ending`: the state that ends the turn, once it is said; `stopped`: why the
+    turn broke off. `start`: what the turn begins with; `driver`: the asyncio task that may commit in its own name."""
+
+    driver: asyncio.Task[Any]
+
+    def __init__(self, process: Process, start: Start) -> None:
+        self._loop = loop = asyncio.get_running_loop()
+        self.scope, self.call, self.request = start.scope, start.call, start.request
+        self.task_id, self.context_id, self.attempt = start.task_id, start.context_id, start.attempt
+        self.fold = start.fold
+        self.token = 0
+        self.durable = self.sequence = start.opening.expected
+        self.ending = 0
+        self.stopped: Exception | None = None
+        self.cancel_request: v1.CancelTaskRequest | None = None
+        self.outcome: asyncio.Future[str | v1.Message] = loop.create_future()
+        self._process = process
+        self._opening: Change | None = start.opening
+        self._payloads = start.payloads
+        self._state = start.fold.state or v1.TASK_STATE_SUBMITTED
+        opened = [status for payload in start.payloads if (status := status_of(payload)) is not None]
+        self._last_ms = status_ms(opened[-1]) if opened else 0
+        self._author_state = start.author_state
+        self._pending: list[Event] = []
+        self._size = 0
+        self._sent: dict[int, Dedupe] = {}
+        self._waiters: list[tuple[int, asyncio.Future[None]]] = []
+        self._flusher: asyncio.Task[Any] | None = None
+        self._soon = False
+        self._feed = process.feeds.hold(self.scope, self.task_id)
+        self._feed.reach(self.sequence)
+        self._feed.local = True
+
+    def stop(self, reason: Exception) -> None:
+        """Break off (see Turn)."""
+        raise NotImplementedError
+
+    def _leave(self) -> None:
+        """The turn is over (see Turn)."""
+        raise NotImplementedError
+
+    # -- what is stored beside events
+
+    @cached_property
+    def author_state(self) -> dict[str, Any]:
+        """What the author keeps from turn to turn."""
+        found: dict[str, Any] = orjson.loads(self._author_state) if self._author_state else {}
+        return found
+
+    @cached_property
+    def context(self) -> Context:
+        """The conversation around the task."""
+        references = self.request.message.reference_task_ids
+        keep = self._process.options.keep_status_messages
+        return Context(self._process.store, self.scope, self.context_id, self.task_id, references, keep, self._check)
+
+    # -- events
+
+    async def _check(self, state: int) -> None:
+        """Refuse what comes too late. A function that does not listen still lets others have the loop."""
+        if asyncio.get_running_loop() is not self._loop:
+            raise RuntimeError("a task belongs to the event loop that runs it: use asyncio.run_coroutine_threadsafe")
+        if self.ending or self.stopped or (state and self.cancel_request is not None):
+            ended = self.ending or v1.TASK_STATE_CANCELED
+            what = "was lost" if self.stopped else f"has ended with {state_name(ended)}"
+            await asyncio.sleep(0)
+            raise TurnEnded(f"the turn of task {self.task_id} {what}; nothing more can be done in it")
+        if state and state not in TRANSITIONS[self._state]:
+            raise TurnEnded(f"a task in {state_name(self._state)} cannot become {state_name(state)}")
+
+    def _status(self, state: int, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> v1.StreamResponse:
+        payload = status_event(self.task_id, self.context_id, state, self._now(), message)
+        if metadata is not None:
+            payload.status_update.metadata.CopyFrom(struct_of(metadata))
+        return payload
+
+    def _now(self) -> int:
+        """The time for a new status: never before that of an earlier one."""
+        self._last_ms = max(now_ms(), self._last_ms)
+        return self._last_ms
+
+    def _open(self) -> None:
+        payloads, self._payloads = self._payloads, ()
+        for payload in payloads:
+            self._emit(payload)
+
+    def _emit(self, payload: v1.StreamResponse) -> int:
+        self.sequence += 1
+        self._pending.append(Event(self.sequence, payload))
+        self._size += payload.ByteSize()
+        if (status := status_of(payload)) is not None:
+            self._state = status.state
+        return self.sequence
+
+    async def _act(self, payload: v1.StreamResponse) -> None:
+        self._open()
+        self._emit(payload)
+        self._flush_soon()
+        if len(self._pending) > PENDING_EVENTS or self._size > PENDING_BYTES:
+            await self._until(self._pending[0].sequence)
+
+    def _finish(self, state: int, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None:
+        payload = self._status(state, message, metadata)
+        if state in INTERRUPTED and "author_state" in self.__dict__:
+            self._author_state = to_json(self.author_state, "task.state", STATE_BYTES)
+        self._open()
+        self._emit(payload)
+        self.ending = state
+        self._flush_soon()
+
+    async def _until(self, sequence: int) -> None:
+        """Wait until an event is committed."""
+        if self.durable >= sequence:
+            return
+        if self.stopped is not None:
+            raise TurnEnded(f"the turn of task {self.task_id} was lost") from self.stopped
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.append((sequence, waiter))
+        await waiter
+
+    def _wake(self) -> None:
+        waiting, self._waiters = self._waiters, []
+        for sequence, waiter in waiting:
+            if waiter.done():
+                continue
+            if self.durable >= sequence:
+                waiter.set_result(None)
+            elif self.stopped is not None:
+                waiter.set_exception(TurnEnded(f"the turn of task {self.task_id} was lost"))
+            else:
+                self._waiters.append((sequence, waiter))
+
+    # -- commits
+
+    def _flush_soon(self) -> None:
+        """Commit what is pending, once the function pauses."""
+        if self._flusher is None and not self._soon:
+            self._soon = True
+            asyncio.get_running_loop().call_soon(self._begin_flush)
+
+    def _begin_flush(self) -> None:
+        self._soon = False
+        if self._flusher is None and self._pending:
+            self._flusher = self._process.spawn(self._flush(), f"commit {self.task_id}")
+
+    async def _flush_here(self) -> None:
+        """Commit what is pending in the current task, which must be the turn's own; a running flush does it else."""
+        if self._flusher is None:
+            self._flusher = self.driver
+            await self._flush()
+
+    async def _flush(self) -> None:
+        try:
+            while self._pending:
+                await self._commit(self._take_pending())
+        except StoreError as refused:
+            self.stop(refused)
+        except Exception as fault:
+            self.stop(self._broken(fault))
+        except BaseException:
+            self.stop(UnavailableError())
+            raise
+        finally:
+            self._flusher = None
+
+    def _broken(self, fault: BaseException) -> InternalError:
+        reference = failure(f"task {self.task_id}: the store failed", fault)
+        return InternalError(metadata={"reference": reference})
+
+    def _take_pending(self) -> list[Event]:
+        """The next events to commit: all, but at most one of those that carry a dedupe row."""
+        count = next(iter(self._sent)) - self.durable if self._sent else len(self._pending)
+        batch = self._pending[:count]
+        del self._pending[:count]
+        return batch
+
+    async def _commit(self, batch: list[Event]) -> None:
+        last, size = batch[-1].sequence, self._size
+        self._size = sum(event.payload.ByteSize() for event in self._pending)
+        ends = bool(self.ending) and not self._pending
+        change = self._opening or Change(self.scope, self.task_id, self.durable, 0, token=self.token)
+        change.now_ms, change.events = now_ms(), batch
+        if change.take is not None:  # from now on, however long the function thought before it said anything
+            change.take = change.take._replace(until_ms=change.now_ms + int(self._process.options.lease * 1000))
+        change.dedupe = self._sent.pop(last, change.dedupe)
+        if self._process.options.push_notifications:
+            change.notify = last
+        if "context" in self.__dict__:
+            change.memory = self.context.memory.take_unsaved()
+        self._add_snapshot(change, ends)
+        try:
+            self.token = await self._process.store.commit(change)
+        except Duplicate:
+            if change is self._opening:
+                raise
+            change.dedupe = None
+            self.token = await self._process.store.commit(change)
+        self._opening, self.durable = None, last
+        if not ends:
+            for event in batch:
+                self.fold.apply(event)
+        self._feed.publish(batch, size)
+        self._process.bus.publish(self.task_id, last)
+        if not self.outcome.done():
+            self.outcome.set_result(self.task_id)
+        if ends:
+            self._leave()
+        self._wake()
+
+    def _add_snapshot(self, change: Change, ends: bool) -> None:
+        """The status if it changes; at the end the whole task too, the author's state, and the lease given up: whoever
+        sees the question may answer it at once (BL-11)."""
+        found = (status_of(event.payload) for event in reversed(change.events))
+        status = next((status for status in found if status is not None), None)
+        if status is None:
+            return
+        if not ends:
+            change.snapshot = Snapshot(status.state, status_ms(status))
+            return
+        for event in change.events:
+            self.fold.apply(event)
+        change.snapshot = Snapshot(
+            status.state, status_ms(status), self.fold.head(), self.fold.artifacts(), change.events[-1].sequence
+        )
+        change.take, change.release, change.cancel = None, True, b""
+        if status.state in INTERRUPTED:
+            change.author_state = self._author_state
