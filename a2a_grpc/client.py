@@ -8,7 +8,7 @@ client ends of bindings/; here is only what carries their bytes, and one method 
 import asyncio
 import os
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, aclosing, suppress
 from pathlib import Path
 from types import TracebackType
@@ -43,6 +43,10 @@ CONNECT_SECONDS: Final = 30.0
 
 RECONNECT_MS: Final = 5000
 """Longest pause, in milliseconds, before a lost gRPC connection is tried again."""
+
+Verify = Callable[[Any, str], Awaitable[v1.AgentCard | None]]
+"""Judges a card before it is believed: gets its JSON object and where it came from; gives the card to use in its
+place, or None to use it as it is; raises InvalidAgentResponseError to refuse it. A `verification.Verifier` is one."""
 
 
 def _roots() -> bytes | None:
@@ -85,6 +89,7 @@ class Client:
     one that the interface names (TENANT-01). timeout: seconds to wait for an answer or the next event, default forever,
     then TimeoutError. tls: context for https and TLS on HTTP, default: the system's trust. A gRPC address without a
     scheme is called with TLS if the card came by https; gRPC trusts its own list of authorities, or SSL_CERT_FILE.
+    verify: judges the card, and the extended one, before anything in it is used (SIGN-10); default: it is believed.
     Every operation raises the A2AError that the agent answers with, and UnavailableError when nobody answers.
     """
 
@@ -99,11 +104,13 @@ class Client:
         tenant: str | None = None,
         timeout: float | None = None,
         tls: ssl.SSLContext | None = None,
+        verify: Verify | None = None,
     ) -> None:
         self._url, self._binding, self._version = url, binding, version
         self._headers = {name.lower(): value for name, value in (headers or {}).items()}
         self._extensions = tuple(extensions)
         self._tenant, self._timeout, self._tls = tenant, timeout, tls
+        self._verify = verify
         self._choices: list[v1.AgentInterface] = []
         self._wire: Wire | None = None
         self._session: aiohttp.ClientSession | None = None
@@ -178,9 +185,14 @@ class Client:
             kind = wire.BY_HTTP.get(reply.status, UnavailableError)
             raise kind(f"there is no card at {url}: HTTP status {reply.status}")
         try:
-            return v03_cards.card_up(protojson.loads(body))
+            document = protojson.loads(body)
+            card = v03_cards.card_up(document)
         except A2AError as fault:
             raise InvalidAgentResponseError(f"what is at {url} is not a card: {fault.message}") from None
+        return await self._trusted(card, document, str(url))
+
+    async def _trusted(self, card: v1.AgentCard, document: Any, url: str) -> v1.AgentCard:
+        return card if self._verify is None else (await self._verify(document, url) or card)
 
     async def _http(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -355,5 +367,7 @@ class Client:
     async def extended_card(self) -> v1.AgentCard:
         """The card for authenticated callers; from now on also this client's `card` (CARD-25)."""
         card: v1.AgentCard = await self.call("GetExtendedAgentCard", v1.GetExtendedAgentCardRequest())
+        if self._verify is not None:
+            card = await self._trusted(card, protojson.encode(card), self.interface.url)
         self.card = card
         return card

@@ -67,6 +67,25 @@ async def server() -> AsyncIterator[Server]:
 # -- every operation on every wire
 
 
+async def test_a_card_is_judged_before_it_is_believed(server: Server) -> None:
+    seen: list[tuple[str, str]] = []
+
+    async def verify(document: Any, url: str) -> v1.AgentCard | None:
+        seen.append((document["name"], url))
+        return v1.AgentCard(name="Trusted", supported_interfaces=[entry])
+
+    async def refuse(document: Any, url: str) -> None:
+        raise errors.InvalidAgentResponseError("not signed")
+
+    entry = v1.AgentInterface(url=server.http_url, protocol_binding="HTTP+JSON", protocol_version="1.0")
+    async with Client(server.http_url, verify=verify) as client:
+        assert client.card is not None and client.card.name == "Trusted"
+        assert client.interface == entry
+    assert seen == [("Echo", server.http_url + "/.well-known/agent-card.json")]
+    with pytest.raises(errors.InvalidAgentResponseError, match="not signed"):
+        await Client.connect(server.http_url, verify=refuse)
+
+
 @pytest.mark.requirement("CARD-07", "VER-01", "VER-08", "EQ-02")
 @pytest.mark.parametrize(("binding", "version"), WIRES)
 async def test_an_agent_is_called_alike_on_every_wire(server: Server, binding: str, version: str) -> None:
