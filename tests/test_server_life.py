@@ -80,7 +80,7 @@ async def test_a_start_that_failed_leaves_nothing_open_and_may_be_tried_again(tm
             await one.start()
     bus.gone = False
     async with server:
-        assert len(server.engine._upkeep._loops) == 3 and server.ready
+        assert len(server.engine.upkeep._loops) == 3 and server.ready
 
 
 @pytest.mark.requirement("BL-34", "BL-52")

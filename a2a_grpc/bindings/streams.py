@@ -48,16 +48,19 @@ class Stream:
             self.error = error
             self._task.cancel()
 
-    def look(self, now: float) -> None:
-        """End the stream if its reader has stalled for too long or has gone; now: `time.monotonic()`."""
+    def look(self, now: float) -> bool:
+        """End the stream if its reader has stalled for too long, which is the answer, or has gone; now:
+        `time.monotonic()`."""
         if self.error is not None:
-            return
+            return False
         if self._waiting_since and now - self._waiting_since >= self._stall_timeout:
             _LOG.warning("stream %s: nothing was read for %g s, cut off", self._label, self._stall_timeout)
             text = f"Nothing was read for {self._stall_timeout:g} s; the stream was cut off"
             self.end(ResourceExhaustedError(text))
-        elif self._gone is not None and self._gone():
+            return True
+        if self._gone is not None and self._gone():
             self.end(UnavailableError("The reader has gone"))
+        return False
 
 
 class Streams:
@@ -71,6 +74,8 @@ class Streams:
         self._interval = _LONGEST_INTERVAL
         self._open: set[Stream] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self.dropped = 0
+        """How many streams were cut off because nothing was read."""
 
     def __len__(self) -> int:
         return len(self._open)
@@ -110,7 +115,7 @@ class Streams:
     def _look(self) -> None:
         now = time.monotonic()
         for stream in [*self._open]:
-            stream.look(now)
+            self.dropped += stream.look(now)
         again = asyncio.get_running_loop().call_later
         self._timer = again(self._interval, self._look) if self._open else None
 

@@ -7,9 +7,9 @@ decides is a commit: two that want the same thing cannot both get it.
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from a2a_stubs import v1
 
@@ -111,11 +111,18 @@ class Engine:
     """Runs the turns of some agents, by name, on a store that is open while the engine runs.
 
     poster: calls webhooks; default None, and then what is due to them waits in the store for a server that has one.
+    around: see Runtime.
     Every method may raise UnavailableError while the server stops, and InternalError when the store fails.
     """
 
     def __init__(
-        self, store: Store, bus: Bus, agents: Mapping[str, Agent], options: Options, poster: Poster | None = None
+        self,
+        store: Store,
+        bus: Bus,
+        agents: Mapping[str, Agent],
+        options: Options,
+        poster: Poster | None = None,
+        around: Any = None,
     ) -> None:
         self.store = store
         self.bus = bus
@@ -124,9 +131,9 @@ class Engine:
         holder = new_id()
         self.feeds = Feeds(store, bus, holder)
         self.draining = False
-        self._runtime = Runtime(store, bus, options, self.feeds, holder)
+        self._runtime = Runtime(store, bus, options, self.feeds, holder, around=around)
         self._cancels = Cancels(self._runtime, self.view)
-        self._upkeep = Upkeep(self._runtime, self.agents, self._rerun, self._cancels.hear)
+        self.upkeep = Upkeep(self._runtime, self.agents, self._rerun, self._cancels.hear)
         self.push = Deliverer(store, bus, options, holder, poster)
         self._sends: dict[tuple[Scope, str], Started] = {}
 
@@ -137,22 +144,27 @@ class Engine:
         """Turns that are not over."""
         return len(self._runtime.turns)
 
+    @property
+    def turns(self) -> Collection[Turn]:
+        """The turns that are not over."""
+        return self._runtime.turns.values()
+
     async def start(self) -> None:
         """Settle what an earlier process left behind, and keep leases, lost turns and retention in order from now on.
         The store must be open."""
         self.draining = False
         self.feeds.open()
         await self.bus.open()
-        await self._upkeep.start()
+        await self.upkeep.start()
         self.push.start()
 
     async def drain(self, grace: float) -> None:
         """Stop: no new turns, running ones have `grace` seconds, then their tasks are settled, or left to the next
         process if their agent reruns lost turns; readers end with UnavailableError (BL-34). The store stays open."""
         self.draining = True
-        await self._upkeep.drain(grace)
+        await self.upkeep.drain(grace)
         self.feeds.close(UnavailableError("The server is stopping"))
-        await self._upkeep.stop()
+        await self.upkeep.stop()
         await self.push.stop()
         await self.bus.close()
 

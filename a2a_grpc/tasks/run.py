@@ -7,7 +7,7 @@ end comes first here, wins (BL-09). The turn belongs to the engine, never to a c
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -28,10 +28,11 @@ log: Final = logging.getLogger("a2a_grpc")
 @dataclass(slots=True)
 class Runtime(Process):
     """What all turns of a process share, too. turns: those not yet over, by task; strays: functions that go on
-    although their turn was broken off."""
+    although their turn was broken off; around: takes a turn and the work of its function, and does the work."""
 
     turns: dict[str, "Turn"] = field(default_factory=dict)
     strays: set[object] = field(default_factory=set)
+    around: Callable[["Turn", Awaitable[Any]], Awaitable[Any]] | None = None
 
     def local(self, scope: Scope, task_id: str) -> "Turn | None":
         """The turn of a task, if it runs in this process."""
@@ -200,7 +201,8 @@ class Turn(Commits):
                 await self._until(self.sequence)
             asyncio.get_running_loop().call_soon(self._announce)
             handle = TaskHandle(self)
-            result = await invoke(handler, handle, self._runtime.strays)
+            around, work = self._runtime.around, invoke(handler, handle, self._runtime.strays)
+            result = await (around(self, work) if around else work)
             if result is not None:
                 await handle.add_artifact(result)
             if self._running:

@@ -90,6 +90,8 @@ class Upkeep:
         self._loops: list[asyncio.Task[Any]] = []
         self._watch: Watch | None = None
         self._listening = False
+        self.taken_over = {"canceled": 0, "rerun": 0, "failed": 0}
+        """How many lost turns were settled here, by what became of them."""
 
     async def start(self) -> None:
         """Settle lost turns, then start the loops."""
@@ -170,14 +172,18 @@ class Upkeep:
         fold = await folded(store, row, options.keep_status_messages)
         if row.cancel is not None:
             log.warning("task %s: its turn was lost; it is canceled as asked", row.task_id)
-            return await close_task(self._runtime, row, fold, v1.TASK_STATE_CANCELED, "")
+            return self._counted("canceled", await close_task(self._runtime, row, fold, v1.TASK_STATE_CANCELED, ""))
         if agent is not None and agent.rerun_lost_turns and row.attempt < ATTEMPTS:
             log.warning("task %s: its turn was lost and is run again", row.task_id)
             message, answering = await self._question(row)
             self._rerun(row, fold, v1.SendMessageRequest(message=message), answering)
-            return True
+            return self._counted("rerun", True)
         log.warning("task %s: its turn was lost; the task has failed", row.task_id)
-        return await close_task(self._runtime, row, fold, v1.TASK_STATE_FAILED, LOST_TEXT)
+        return self._counted("failed", await close_task(self._runtime, row, fold, v1.TASK_STATE_FAILED, LOST_TEXT))
+
+    def _counted(self, what: str, done: bool) -> bool:
+        self.taken_over[what] += done
+        return done
 
     async def _question(self, row: TaskRow) -> tuple[v1.Message, bool]:
         """The message that started the last turn: the one right after the WORKING that claimed the task, or the one
