@@ -118,6 +118,26 @@ entered before the service method and left after its answer (for streams: after 
 call, raise an A2AError to refuse it, or see the error that ended it. Composed once, when the server is made."""
 
 
+_TRACE_PARENT: Final = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-.*)?")
+_TRACE_STATE: Final = re.compile(r"[\x20-\x7e]{1,512}")
+
+
+def trace_of(metadata: Mapping[str, str]) -> str:
+    """The W3C trace context of a call in one line, as it is kept with a task: `traceparent`, and after a space
+    `tracestate`, if there is one; "" for none, or none that is well-formed (SEC-07)."""
+    parent = metadata.get("traceparent", "")
+    if not parent or not _TRACE_PARENT.fullmatch(parent):
+        return ""
+    state = metadata.get("tracestate", "")
+    return f"{parent} {state}" if _TRACE_STATE.fullmatch(state) else parent
+
+
+def trace_headers(trace: str) -> dict[str, str]:
+    """The headers that carry on what `trace_of` gave."""
+    pairs = zip(("traceparent", "tracestate"), trace.split(" ", 1), strict=False)
+    return {name: value for name, value in pairs if value}
+
+
 _NUMBER: Final = re.compile(r"([0-9]+\.[0-9]+)(?:\.[0-9A-Za-z.+-]+)?")
 
 

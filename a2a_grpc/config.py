@@ -118,6 +118,7 @@ class Options:
     push_concurrency: int = option(
         64, "most webhooks called at a time; a fourth of them at one host", low=1, high=10_000
     )
+    max_push_configs: int = option(100, "most push notification configs of one task", low=1, high=100_000)
     close_on_input_required: bool = option(True, "a sending stream closes when the turn ends in INPUT_REQUIRED (I-06)")
     keep_status_messages: bool = option(True, "append the previous status message to the history (I-67)")
     v03_file_bytes: str = option(

@@ -19,15 +19,15 @@ from typing import Final, NamedTuple
 from a2a_stubs import v1
 from yarl import URL
 
-from a2a_grpc.call import V03, V1
+from a2a_grpc.call import V03, V1, trace_headers
 from a2a_grpc.config import Options
-from a2a_grpc.errors import A2AError, TaskNotFoundError
+from a2a_grpc.errors import A2AError, InvalidParamsError, TaskNotFoundError
 from a2a_grpc.protojson import dumps, to_json
 from a2a_grpc.push_hosts import Hosts, Outcome, Poster
 from a2a_grpc.tasks.bus import Bus
 from a2a_grpc.tasks.start import now_ms
-from a2a_grpc.tasks.state import Fold, status_of
-from a2a_grpc.tasks.store import Delivery, Event, PushConfig, Scope, Store
+from a2a_grpc.tasks.state import INTERRUPTED, Fold, state_of, status_of
+from a2a_grpc.tasks.store import NEVER, Delivery, Event, PushConfig, Scope, Store, TooMany
 from a2a_grpc.v03 import down_event, down_result
 
 log: Final = logging.getLogger("a2a_grpc")
@@ -41,12 +41,11 @@ PAGE: Final = 64
 FIRST_WAIT: Final = 1.0
 LONGEST_WAIT: Final = 900.0
 """Seconds before the first and between late repetitions; each wait is twice the last, less up to a half (PUSH-15)."""
-NEVER: Final = 1 << 62
-"""The time of the next attempt, in ms, of a config that was given up; making it anew brings it back."""
 LEAST_BATCH: Final = 5.0
 """Seconds at least for which a claimed config is served before others have their turn."""
 WATCHED: Final = 10_000
 """Tasks whose commits wake the delivery at once; of all others it learns by looking."""
+RESTS: Final = "its host is left alone, or busy with others"
 LAST_STEPS: Final = 0.5
 """Seconds for what is being sent when the server stops."""
 TOKEN_HEADER: Final = "X-A2A-Notification-Token"
@@ -80,14 +79,15 @@ OLD_EVENTS: Final = Form("application/json", _told, lambda payload: dumps(down_e
 
 @dataclass(slots=True)
 class _Sending:
-    """A claimed config at work. cursor: what is done with; attempts: failures so far; fold: the task as it was sent
-    last, where whole tasks are sent."""
+    """A claimed config at work. cursor: what is done with; attempts: failures so far; said: what went wrong last; fold:
+    the task as it was sent last, where whole tasks are sent."""
 
     poster: Poster
     delivery: Delivery
     config: v1.TaskPushNotificationConfig
     cursor: int
     attempts: int
+    said: str = ""
     fold: Fold | None = None
 
 
@@ -163,12 +163,27 @@ class Deliverer:
             del self._watched[next(iter(self._watched))]
 
     async def put(self, scope: Scope, config: PushConfig) -> bool:
-        """Create or replace a config (see Store.put_push_config); nothing more is sent for a replaced one."""
-        found = await self._store.put_push_config(scope, config)
+        """Create or replace a config (see Store.put_push_config); nothing more is sent for a replaced one. Raises
+        InvalidParamsError if the task has `max_push_configs` others."""
+        try:
+            found = await self._store.put_push_config(scope, config, self._options.max_push_configs)
+        except TooMany:
+            raise self._full("taskId") from None
         if found:
             self.watch(config.task_id)
             await self._break_off(config.task_id, config.config_id)
         return found
+
+    async def check_room(self, scope: Scope, task_id: str, config_id: str) -> None:
+        """As for `put`, before a message with a config is taken."""
+        most = self._options.max_push_configs
+        found = await self._store.push_configs(scope, task_id, "", most + 1) or ()
+        if sum(config.config_id != config_id for config in found) >= most:
+            raise self._full("message.taskId")
+
+    def _full(self, field: str) -> InvalidParamsError:
+        text = f"has as many push notification configs as it may; the limit is {self._options.max_push_configs}"
+        return InvalidParamsError(violations=[(field, text)])
 
     async def drop(self, scope: Scope, task_id: str, config_id: str) -> bool:
         """Delete a config (see Store.delete_push_config); nothing is sent for it after this has returned (PUSH-07)."""
@@ -226,6 +241,7 @@ class Deliverer:
         host = _host_of(config.url)
         try:
             if wait := await self._hosts.enter(host):
+                sending.said = RESTS
                 await self._report(sending, wait)
                 return
             outcome = None
@@ -242,16 +258,18 @@ class Deliverer:
 
     async def _follow(self, sending: _Sending, until: float) -> Outcome:
         delivery = sending.delivery
-        task_id, form = delivery.config.task_id, self._forms[delivery.config.version]
+        task_id, form, waited = delivery.config.task_id, self._forms[delivery.config.version], False
         while events := await self._store.events(delivery.scope, task_id, sending.cursor, PAGE):
             for event in events:
                 if form.wants(event.payload):
-                    if self._stopping or time.monotonic() > until or not await self._stands(delivery):
+                    if waited or self._stopping or time.monotonic() > until or not await self._stands(delivery):
                         return Outcome()
                     outcome = await self._send(sending, form, event)
                     if not outcome.delivered:
                         return outcome
-                    sending.attempts = 0
+                    sending.attempts, sending.said = 0, ""
+                    # The next turn is claimed anew: it may be of another trace.
+                    waited = state_of(event.payload) in INTERRUPTED
                 sending.cursor = event.sequence
         return Outcome()
 
@@ -293,6 +311,7 @@ class Deliverer:
     def _failed(self, sending: _Sending, outcome: Outcome) -> float:
         """Count a failure; seconds to wait before the next attempt, infinite when there is to be none (PUSH-15)."""
         sending.attempts += 1
+        sending.said = outcome.said
         config = sending.config
         what = config.task_id, config.id, _host_of(config.url), outcome.said
         if outcome.gone or sending.attempts >= self._limit:
@@ -305,9 +324,11 @@ class Deliverer:
 
     async def _report(self, sending: _Sending, wait: float) -> None:
         """Say how far a claimed config has come; the claim ends, and it is not to be tried again before `wait`."""
-        next_ms = NEVER if wait == float("inf") else now_ms() + int(wait * 1000) if wait else 0
+        now, dead = now_ms(), wait == float("inf")
+        next_ms = NEVER if dead else now + int(wait * 1000) if wait else 0
+        report = sending.cursor, sending.attempts, next_ms, sending.said, now if dead else 0
         try:
-            await self._store.delivered(sending.delivery, sending.cursor, sending.attempts, next_ms)
+            await self._store.delivered(sending.delivery, *report)
         except Exception:
             log.exception(
                 "task %s: the store did not note what a webhook has got; it may get it twice", sending.config.task_id
@@ -323,12 +344,13 @@ def _host_of(url: str) -> str:
 
 
 def _headers(sending: _Sending, form: Form, event: Event) -> dict[str, str]:
-    """The head of a request (PUSH-11 to PUSH-13, I-69)."""
+    """The head of a request (PUSH-11 to PUSH-13, I-69, SEC-07)."""
     config = sending.config
     headers = {
         "Content-Type": form.media_type,
         "A2A-Version": sending.delivery.config.version,
         NUMBER_HEADER: f"{config.task_id}.{event.sequence}",
+        **trace_headers(sending.delivery.trace),
     }
     if config.authentication.scheme and config.authentication.credentials:
         headers["Authorization"] = f"{config.authentication.scheme} {config.authentication.credentials}"

@@ -69,14 +69,12 @@ STORES: Final[Mapping[str, Callable[[str, Options], Store]]] = {
 
 
 @runtime_checkable
-class HasSchema(Protocol):
-    """A store with tables that may be older or newer than this release."""
+class HasSchema(Store, Protocol):
+    """A store with tables that outlive its process, and may be older or newer than this release."""
 
-    async def open(self) -> None:
-        """Bring the tables up to date, as Store.open."""
-
-    async def close(self) -> None:
-        """As Store.close."""
+    async def open_beside(self) -> None:
+        """As Store.open, while somebody else may serve from the store: nothing is taken or brought up to date. Raises
+        StoreError; OtherSchema, where the tables are not those of this release."""
 
     async def schema(self) -> int:
         """The number of the schema that is there, 0 for none. Nothing is changed; the store must not be open."""
@@ -111,15 +109,21 @@ def open_store(options: Options) -> Store:
     return STORES[scheme](options.store, options)
 
 
+def lasting_store(options: Options) -> HasSchema:
+    """The store that the options name, not yet opened, if it outlives its process. Raises OptionError."""
+    store = open_store(options)
+    if not isinstance(store, HasSchema):
+        raise OptionError("this store has no tables to look after")
+    return store
+
+
 async def schema_of(options: Options, upgrade: bool = False) -> tuple[int, int]:
     """The number of the schema in the store that the options name, 0 for none, and the one this release needs.
 
     upgrade: bring it up to date first. Raises OptionError for a store without tables, StoreError: no way to the store,
     and with `upgrade` a schema that is newer than this release.
     """
-    store = open_store(options)
-    if not isinstance(store, HasSchema):
-        raise OptionError("this store has no tables to look after")
+    store = lasting_store(options)
     if upgrade:
         await store.open()
         await store.close()

@@ -13,7 +13,7 @@ import pytest
 from a2a_stubs import v1
 from aiohttp import web
 
-from a2a_grpc.call import V03, Call
+from a2a_grpc.call import V03, Call, trace_headers, trace_of
 from a2a_grpc.config import Options
 from a2a_grpc.errors import InvalidParamsError
 from a2a_grpc.protojson import encode
@@ -180,6 +180,31 @@ async def test_an_old_config_gets_bare_old_events_where_the_operator_wants_it() 
         assert kinds[0] == "task" and kinds[-1] == "status-update" and kinds.count("artifact-update") == 2
         assert [got.json["final"] for got in there.got if "final" in got.json][-1] is True
         assert sum(got.json.get("final", False) for got in there.got) == 1
+
+
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+@pytest.mark.requirement("SEC-07")
+async def test_a_receiver_hears_which_trace_the_update_belongs_to() -> None:
+    async with serving() as server, receiver() as there:
+        heads = {"traceparent": PARENT, "tracestate": "a=1, b=2"}
+        task = await send(server, "ask", hook(there.url), metadata=heads)
+        await there.until(lambda: len(there.got) == 2)
+        assert all(got.headers.items() >= heads.items() for got in there.got)
+        later = PARENT.replace("b7", "c8")
+        await send(server, "parts 1 0", task_id=task.id, metadata={"traceparent": later})
+        await there.until(lambda: len(there.got) > 4)
+        assert {got.headers["traceparent"] for got in there.got[2:]} == {later}
+        assert "tracestate" not in there.got[-1].headers
+
+
+@pytest.mark.parametrize("parent", ["", "00-1-2-01", PARENT.upper(), PARENT.replace("00-", "ff-"), PARENT + "\r\nX: y"])
+@pytest.mark.requirement("SEC-07", "SEC-03")
+async def test_a_trace_that_is_none_is_not_passed_on(parent: str) -> None:
+    assert trace_of({"traceparent": parent, "tracestate": "a=1"}) == ""
+    assert trace_of({"traceparent": PARENT, "tracestate": "x" * 513}) == PARENT
+    assert trace_headers("") == {}
 
 
 # -- what goes wrong

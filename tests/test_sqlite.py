@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,13 @@ from a2a_stubs import v1
 from a2a_grpc.tasks import schema
 from a2a_grpc.tasks.sqlite import SQLiteStore
 from a2a_grpc.tasks.store import (
+    NEVER,
     Change,
     Conflict,
     Dedupe,
     Event,
     LeaseTaken,
+    OtherSchema,
     PushConfig,
     Retention,
     Scope,
@@ -360,3 +363,29 @@ async def test_no_row_is_left_of_tasks_that_were_trimmed(store: SQLiteStore) -> 
     assert len(tables) == 8
     for (table,) in tables:
         assert await store._file.rows(f"SELECT count(*) FROM {table}", {}) == [(0,)], table
+
+
+@pytest.mark.requirement("PUSH-03", "PUSH-15")
+async def test_a_file_of_an_earlier_release_is_brought_up_to_date_with_what_it_holds(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        for statement in (schema.VERSION_TABLE, *schema.MIGRATIONS[0], "INSERT INTO schema VALUES (1)"):
+            connection.execute(statement)
+        connection.execute(
+            "INSERT INTO tasks VALUES (1, 't', 'orders', '', 'ann', 'c', 3, 9, 9, 5, 5, '', 1, 0, 1, NULL)"
+        )
+        for name, next_ms in (("dead", NEVER), ("alive", 0)):
+            row = f"(1, '{name}', x'00', '1.0', x'', 2, 5, 9, {next_ms}, '')"
+            connection.execute(f"INSERT INTO push_configs VALUES {row}")
+        connection.commit()
+    store = SQLiteStore(path)
+    with pytest.raises(OtherSchema):
+        await store.open_beside()
+    await store.open()
+    beside = SQLiteStore(path)
+    await beside.open_beside()
+    [found] = await beside.backlog(("", ""), 9, True)
+    assert found.delivery.config.config_id == "dead" and found.given_up_ms
+    assert await beside.revive([found.delivery.config]) == 1
+    assert len(await store.due("me", NOW, NOW + 9, 9)) == 2
+    await beside.close()
+    await store.close()

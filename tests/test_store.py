@@ -8,16 +8,21 @@ import pytest
 from a2a_stubs import v1
 
 from a2a_grpc.tasks.store import (
+    NEVER,
+    Backlog,
     Change,
     Conflict,
     Dedupe,
+    Delivery,
     Duplicate,
     LeaseLost,
     LeaseTaken,
+    Retention,
     Scope,
     Snapshot,
     Store,
     TaskQuery,
+    TooMany,
 )
 from tests import stores
 from tests.stores import ANN, ASKING, COMPLETED, NOW, STRANGERS, WORKING, config, create, due, events, pages, text
@@ -275,7 +280,7 @@ async def test_nothing_of_a_task_is_seen_or_changed_from_another_scope(store: St
     assert await store.seen(stranger, "m", NOW) is None
     assert await store.messages(stranger, "c", 10) == []
     assert await store.memory(stranger, "c") == {}
-    assert not await store.put_push_config(stranger, config("p", body=b"evil"))
+    assert not await store.put_push_config(stranger, config("p", body=b"evil"), 9)
     assert await store.push_configs(stranger, "t", "", 10) is None
     assert await store.push_config(stranger, "t", "p") is None
     assert not await store.delete_push_config(stranger, "t", "p")
@@ -335,25 +340,25 @@ async def test_a_context_remembers_messages_and_values(store: Store) -> None:
 async def test_push_configs_are_kept_listed_replaced_and_removed(store: Store) -> None:
     await create(store)
     for name in "cab":
-        assert await store.put_push_config(ANN, config(name))
+        assert await store.put_push_config(ANN, config(name), 9)
     assert await store.push_configs(ANN, "t", "", 2) == [config("a"), config("b")]
     assert await store.push_configs(ANN, "t", "b", 2) == [config("c")]
     assert await store.push_configs(ANN, "t", "c", 2) == []
     assert await store.push_configs(ANN, "missing", "", 2) is None
     changed = config("b", body=b"https://example.org")
-    assert await store.put_push_config(ANN, changed)
+    assert await store.put_push_config(ANN, changed, 9)
     assert await store.push_config(ANN, "t", "b") == changed
     assert await store.push_config(ANN, "t", "z") is None
     assert await store.delete_push_config(ANN, "t", "b") and await store.delete_push_config(ANN, "t", "b")
     assert await store.push_configs(ANN, "t", "", 9) == [config("a"), config("c")]
-    assert not await store.put_push_config(ANN, config("a", "missing"))
+    assert not await store.put_push_config(ANN, config("a", "missing"), 9)
     assert not await store.delete_push_config(ANN, "missing", "a")
 
 
 @pytest.mark.requirement("OP-SEND-11", "PUSH-14", "PUSH-18")
 async def test_a_config_hears_of_every_event_after_it_was_made(store: Store) -> None:
     await create(store, push_configs=[config("inline")], notify=1)
-    assert await store.put_push_config(ANN, config("later"))
+    assert await store.put_push_config(ANN, config("later"), 9)
     assert await due(store) == {"inline": (0, 1, 0)}
     await store.commit(Change(ANN, "t", 1, NOW, events=events(1, "x")))  # not worth a notification
     await store.commit(Change(ANN, "t", 2, NOW, events=events(2, "y", "z"), push_configs=[config("next")], notify=4))
@@ -386,7 +391,7 @@ async def test_a_late_report_disturbs_neither_a_newer_one_nor_a_new_config(store
     await store.delivered(late, 0, 5, NOW + 99_999)
     await store.commit(Change(ANN, "t", 1, NOW, events=events(1, "x"), notify=2))
     assert await due(store, NOW + 20) == {"p": (1, 2, 0)}
-    await store.put_push_config(ANN, config("p", body=b"new"))
+    await store.put_push_config(ANN, config("p", body=b"new"), 9)
     assert await due(store, NOW + 99_999) == {}
     await store.delivered(prompt, 9, 0, 0)
     await store.commit(Change(ANN, "t", 2, NOW, events=events(2, "x"), notify=3))
@@ -395,3 +400,55 @@ async def test_a_late_report_disturbs_neither_a_newer_one_nor_a_new_config(store
     await store.delivered(prompt, 3, 0, 0)
     await store.commit(Change(ANN, "t", 3, NOW, events=events(3, "x"), notify=4))
     assert await due(store, NOW + 99_999) == {}
+
+
+async def dead(store: Store, **more: Any) -> dict[str, Backlog]:
+    return {found.delivery.config.config_id: found for found in await store.backlog(("", ""), 10, **more)}
+
+
+@pytest.mark.requirement("PUSH-15", "PUSH-18")
+async def test_what_was_given_up_lies_in_the_backlog_until_it_is_taken_up_again(store: Store) -> None:
+    await create(
+        store, push_configs=[config("p"), config("q")], notify=1, take=LeaseTaken("me", NOW + 1, 1, "00-trace")
+    )
+    claims = {delivery.config.config_id: delivery for delivery in await store.due("me", NOW, NOW + 9, 10)}
+    assert {delivery.trace for delivery in claims.values()} == {"00-trace"}
+    await store.delivered(claims["p"], 0, 7, NEVER, "status 500", NOW + 5)
+    await store.delivered(claims["q"], 0, 2, NOW + 70, "status 503")
+    await store.commit(Change(ANN, "t", 1, NOW, token=1, events=events(1, "x"), notify=2))
+    found = await dead(store, given_up=True)
+    assert found == {"p": Backlog(Delivery(ANN, config("p"), 0, 2, 7, "00-trace"), NEVER, NOW + 5, "status 500")}
+    behind = await dead(store, given_up=False)
+    assert behind["p"] == found["p"]
+    assert behind["q"] == Backlog(Delivery(ANN, config("q"), 0, 2, 2, "00-trace"), NOW + 70, 0, "status 503")
+    assert [one.delivery.config.config_id for one in await store.backlog(("t", "p"), 10, False)] == ["q"]
+    assert len(await store.backlog(("", ""), 1, False)) == 1
+    assert await due(store, NOW + 10**12) == {"q": (0, 2, 2)}
+    assert await store.revive([config("p", body=b"other"), config("q"), config("z")]) == 0
+    assert await store.revive([config("p")]) == 1 and await store.revive([config("p")]) == 0
+    assert await dead(store, given_up=True) == {}
+    assert await due(store, NOW) == {"p": (0, 2, 0)}
+
+
+@pytest.mark.requirement("PUSH-07", "PUSH-30", "SEC-08")
+async def test_a_webhook_that_was_given_up_goes_with_its_config_and_with_its_task(store: Store) -> None:
+    for name in ("t", "u"):
+        await create(store, name, push_configs=[config("p", name), config("q", name)], notify=1)
+    for delivery in await store.due("me", NOW, NOW + 9, 10):
+        await store.delivered(delivery, 0, 1, NEVER, "status 410", NOW)
+    await store.put_push_config(ANN, config("p"), 9)
+    await store.delete_push_config(ANN, "t", "q")
+    assert [one.delivery.config.task_id for one in await store.backlog(("", ""), 9, True)] == ["u", "u"]
+    await store.trim(Retention(NOW + 10, terminal_ms=1, stuck_ms=1, count=9))
+    assert await store.backlog(("", ""), 9, False) == []
+
+
+@pytest.mark.requirement("SEC-04", "PUSH-08", "PUSH-30")
+async def test_a_task_has_at_most_so_many_configs_also_when_they_come_at_once(store: Store) -> None:
+    await create(store)
+    made = [store.put_push_config(ANN, config(f"c{number}"), 3) for number in range(8)]
+    outcomes = await asyncio.gather(*made, return_exceptions=True)
+    assert outcomes.count(True) == 3 and sum(isinstance(one, TooMany) for one in outcomes) == 5
+    kept = await store.push_configs(ANN, "t", "", 9)
+    assert kept is not None and len(kept) == 3
+    assert await store.put_push_config(ANN, kept[0]._replace(config=b"new"), 3)

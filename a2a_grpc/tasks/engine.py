@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from a2a_stubs import v1
 
 from a2a_grpc.agent import Agent
-from a2a_grpc.call import Call, Caller
+from a2a_grpc.call import Call, Caller, trace_of
 from a2a_grpc.config import Options
 from a2a_grpc.content import push_config
 from a2a_grpc.errors import (
@@ -213,7 +213,7 @@ class Engine:
             0,
             now,
             context_id=message.context_id,
-            take=self._lease(now),
+            take=self._lease(now, trace_of(call.metadata)),
             dedupe=self._dedupe(message, digest, task_id),
             push_configs=self._push_configs(call, request, task_id),
         )
@@ -246,6 +246,9 @@ class Engine:
 
     async def _continue(self, call: Call, scope: Scope, request: v1.SendMessageRequest, digest: bytes) -> Started:
         message = request.message
+        if request.configuration.HasField("task_push_notification_config"):
+            name = request.configuration.task_push_notification_config.id or message.task_id
+            await self.push.check_room(scope, message.task_id, name)
         while True:
             turn = self._runtime.local(scope, message.task_id)
             if turn is not None and not turn.accepting:
@@ -286,7 +289,7 @@ class Engine:
             row.task_id,
             row.sequence,
             now,
-            take=self._lease(now),
+            take=self._lease(now, trace_of(call.metadata)),
             dedupe=self._dedupe(request.message, digest, row.task_id),
             push_configs=self._push_configs(call, request, row.task_id),
         )
@@ -327,7 +330,8 @@ class Engine:
         if self.draining:
             return
         now = max(now_ms(), row.status_ms)
-        opening = Change(row.scope, row.task_id, row.sequence, now, take=self._lease(now, row.attempt + 1), over=True)
+        take = self._lease(now, row.trace, row.attempt + 1)
+        opening = Change(row.scope, row.task_id, row.sequence, now, take=take, over=True)
         working = status_event(row.task_id, row.context_id, v1.TASK_STATE_WORKING, now)
         caller = Caller(row.scope.owner, authenticated=row.scope.owner != "")
         call = Call("", tenant=row.scope.tenant, caller=caller)
@@ -356,8 +360,8 @@ class Engine:
         if self.running + len(self._runtime.strays) >= self.options.max_turns:
             raise ResourceExhaustedError("Too many tasks are being worked on", retry_after=RETRY_AFTER)
 
-    def _lease(self, now: int, attempt: int = 1) -> LeaseTaken:
-        return LeaseTaken(self._runtime.holder, now + int(self.options.lease * 1000), attempt)
+    def _lease(self, now: int, trace: str, attempt: int = 1) -> LeaseTaken:
+        return LeaseTaken(self._runtime.holder, now + int(self.options.lease * 1000), attempt, trace)
 
     def _push_configs(self, call: Call, request: v1.SendMessageRequest, task_id: str) -> tuple[PushConfig, ...]:
         """The config inside a send; without an id it gets that of the task, so that repeating it replaces it (L-20)."""

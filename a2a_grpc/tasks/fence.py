@@ -39,8 +39,9 @@ def admit(row: TaskRow | None, change: Change) -> dict[str, Any]:
 
 def _lease(row: TaskRow, change: Change) -> dict[str, Any]:
     if change.take is not None:
-        holder, until_ms, attempt = change.take
-        return {"token": row.token + 1, "holder": holder, "lease_until_ms": until_ms, "attempt": attempt}
+        holder, until_ms, attempt, trace = change.take
+        taken = {"holder": holder, "lease_until_ms": until_ms, "attempt": attempt, "trace": trace}
+        return {"token": row.token + 1} | taken
     token = row.token + change.over
     if change.over or change.release:
         return {"token": token, "holder": "", "lease_until_ms": 0}

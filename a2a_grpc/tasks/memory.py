@@ -15,6 +15,7 @@ from operator import attrgetter
 from a2a_grpc.tasks.fence import admit
 from a2a_grpc.tasks.state import TERMINAL
 from a2a_grpc.tasks.store import (
+    Backlog,
     Change,
     Dedupe,
     Delivery,
@@ -27,6 +28,7 @@ from a2a_grpc.tasks.store import (
     TaskPage,
     TaskQuery,
     TaskRow,
+    TooMany,
 )
 
 _Key = tuple[int, str]  # (status_ms, task_id): the order of LIST-02 and LIST-03, oldest first
@@ -39,6 +41,8 @@ class _Push:
     due: int
     attempts: int = 0
     next_ms: int = 0  # also the end of a claim: claims of an earlier process died with it
+    said: str = ""
+    given_up_ms: int = 0
 
 
 @dataclass(slots=True)
@@ -264,9 +268,11 @@ class MemoryStore:
         context = self._contexts.get((scope, context_id))
         return dict(context.memory) if context else {}
 
-    async def put_push_config(self, scope: Scope, config: PushConfig) -> bool:
+    async def put_push_config(self, scope: Scope, config: PushConfig, most: int) -> bool:
         """Create or replace a config (see Store.put_push_config)."""
         if entry := self._find(scope, config.task_id):
+            if len(entry.push.keys() - {config.config_id}) >= most:
+                raise TooMany
             self._register(entry, config, entry.row.sequence)
         return entry is not None
 
@@ -303,12 +309,15 @@ class MemoryStore:
         ready = list(islice((push for push in self._pending.values() if push.next_ms <= now_ms), limit))
         for push in ready:
             push.next_ms = until_ms
-        return [
-            Delivery(self._tasks[push.config.task_id].row.scope, push.config, push.cursor, push.due, push.attempts)
-            for push in ready
-        ]
+        return [self._delivery(push) for push in ready]
 
-    async def delivered(self, delivery: Delivery, cursor: int, attempts: int, next_ms: int) -> None:
+    def _delivery(self, push: _Push) -> Delivery:
+        row = self._tasks[push.config.task_id].row
+        return Delivery(row.scope, push.config, push.cursor, push.due, push.attempts, row.trace)
+
+    async def delivered(
+        self, delivery: Delivery, cursor: int, attempts: int, next_ms: int, said: str = "", given_up_ms: int = 0
+    ) -> None:
         """Report on a claimed delivery (see Store.delivered)."""
         task_id, config_id = delivery.config.task_id, delivery.config.config_id
         entry = self._find(delivery.scope, task_id)
@@ -316,8 +325,27 @@ class MemoryStore:
         # A report that knows less than is stored comes from a claim that ran out, or speaks of a replaced config.
         if push and push.config == delivery.config and push.cursor <= cursor:
             push.cursor, push.attempts, push.next_ms = cursor, attempts, next_ms
+            push.said, push.given_up_ms = said, given_up_ms
             self._pending.pop((task_id, config_id), None)
             self._queue(push)
+
+    async def backlog(self, after: tuple[str, str], limit: int, given_up: bool) -> list[Backlog]:
+        """Configs that are behind (see Store.backlog)."""
+        found = (
+            push for key, push in sorted(self._pending.items()) if key > after and (push.given_up_ms or not given_up)
+        )
+        return [
+            Backlog(self._delivery(push), push.next_ms, push.given_up_ms, push.said) for push in islice(found, limit)
+        ]
+
+    async def revive(self, configs: Sequence[PushConfig]) -> int:
+        """Take configs up again (see Store.revive)."""
+        found = [self._pending.get((config.task_id, config.config_id)) for config in configs]
+        dead = [push for push, config in zip(found, configs, strict=True) if push and push.config == config]
+        dead = [push for push in dead if push.given_up_ms]
+        for push in dead:
+            push.attempts, push.next_ms, push.said, push.given_up_ms = 0, 0, "", 0
+        return len(dead)
 
     async def trim(self, retention: Retention) -> list[str]:
         """Delete what is no longer kept (see Store.trim)."""

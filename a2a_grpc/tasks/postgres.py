@@ -17,11 +17,14 @@ from a2a_grpc.tasks import schema_postgres as pg
 from a2a_grpc.tasks.postgres_commits import Commits, claim, remember
 from a2a_grpc.tasks.postgres_link import Connection, PostgresLink, many, rows
 from a2a_grpc.tasks.store import (
+    NEVER,
+    Backlog,
     Change,
     Dedupe,
     Delivery,
     Duplicate,
     Event,
+    OtherSchema,
     PushConfig,
     Renewal,
     Retention,
@@ -29,6 +32,7 @@ from a2a_grpc.tasks.store import (
     TaskPage,
     TaskQuery,
     TaskRow,
+    TooMany,
 )
 
 _TRIM_EVENTS: Final = 20_000  # about as many events are deleted in one transaction
@@ -58,6 +62,14 @@ class PostgresStore:
         Raises StoreError if there is no way to the server, or the schema is newer than this release.
         """
         await self._link.open()
+
+    async def open_beside(self) -> None:
+        """Connect beside whoever serves from the database, for a short look or a small change: nothing is brought up to
+        date. Raises StoreError: no way to the server; OtherSchema."""
+        await self._link.open(migrate=False)
+        if (found := await self._link.schema()) != len(sql.MIGRATIONS):
+            await self._link.close()
+            raise OtherSchema(found, len(sql.MIGRATIONS))
 
     async def close(self) -> None:
         """Finish what was accepted, then disconnect."""
@@ -159,13 +171,16 @@ class PostgresStore:
 
     # -- push notification configs
 
-    async def put_push_config(self, scope: Scope, config: PushConfig) -> bool:
+    async def put_push_config(self, scope: Scope, config: PushConfig, most: int) -> bool:
         """Create or replace a config (see Store.put_push_config)."""
 
         async def work(connection: Connection) -> bool:
             found = await rows(connection, pg.TASK_LOCKED, sql.values_of(scope, task_id=config.task_id))
             for task, sequence in found:
-                await rows(connection, sql.PUT_CONFIG, config._asdict() | {"task": task, "cursor": sequence})
+                values = config._asdict() | {"task": task, "cursor": sequence}
+                if (await rows(connection, sql.OTHER_CONFIGS, values))[0][0] >= most:
+                    raise TooMany
+                await rows(connection, sql.PUT_CONFIG, values)
             return bool(found)
 
         return await self._link.transact(work)
@@ -196,16 +211,34 @@ class PostgresStore:
             found = await rows(connection, pg.DUE_TO_NOBODY, {"now_ms": now_ms + ahead, "limit": limit})
             mine = {"holder": holder, "until_ms": until_ms + ahead}
             await many(connection, sql.CLAIM, [mine | {"task": row[-1], "config_id": row[4]} for row in found])
-            return [Delivery(Scope(*row[:3]), PushConfig(*row[3:8]), *row[8:11]) for row in found]
+            return [sql.delivery_of(row) for row in found]
 
         return await self._link.transact(work)
 
-    async def delivered(self, delivery: Delivery, cursor: int, attempts: int, next_ms: int) -> None:
+    async def delivered(
+        self, delivery: Delivery, cursor: int, attempts: int, next_ms: int, said: str = "", given_up_ms: int = 0
+    ) -> None:
         """Report on a claimed delivery (see Store.delivered)."""
         config = delivery.config
         values = sql.values_of(delivery.scope, task_id=config.task_id, config_id=config.config_id, config=config.config)
-        report = {"cursor": cursor, "attempts": attempts, "next_ms": next_ms and next_ms + self._link.ahead_ms()}
-        await self._link.rows(sql.DELIVERED, values | report)
+        ahead = self._link.ahead_ms() if 0 < next_ms < NEVER else 0
+        report = {"cursor": cursor, "attempts": attempts, "next_ms": next_ms + ahead}
+        await self._link.rows(sql.DELIVERED, values | report | {"said": said, "given_up_ms": given_up_ms})
+
+    async def backlog(self, after: tuple[str, str], limit: int, given_up: bool) -> list[Backlog]:
+        """Configs that are behind (see Store.backlog)."""
+        values = {"task_id": after[0], "config_id": after[1], "limit": limit}
+        found = map(sql.backlog_of, await self._link.rows(sql.backlog(given_up), values))
+        ahead = self._link.ahead_ms()
+        return [each._replace(next_ms=each.next_ms - ahead) if 0 < each.next_ms < NEVER else each for each in found]
+
+    async def revive(self, configs: Sequence[PushConfig]) -> int:
+        """Take configs up again (see Store.revive)."""
+
+        async def work(connection: Connection) -> int:
+            return sum([len(await rows(connection, sql.REVIVE, config._asdict())) for config in configs])
+
+        return await self._link.transact(work)
 
     # -- retention
 

@@ -7,11 +7,11 @@ task, the author's state) lies in `snapshots`, which is written at the end of a 
 context go with it.
 """
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from typing import Any, Final
 
 from a2a_grpc.tasks.state import TERMINAL
-from a2a_grpc.tasks.store import Change, Retention, Scope, TaskRow
+from a2a_grpc.tasks.store import NEVER, Backlog, Change, Delivery, PushConfig, Retention, Scope, TaskRow
 
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     (
@@ -59,6 +59,14 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             context INTEGER NOT NULL REFERENCES contexts (id) ON DELETE CASCADE,
             key TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY (context, key)) WITHOUT ROWID""",
     ),
+    (
+        "ALTER TABLE tasks ADD COLUMN trace TEXT NOT NULL DEFAULT ''",
+        # Dead letters: a config that was given up, with all of its task's log that it has not got.
+        "ALTER TABLE push_configs ADD COLUMN said TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE push_configs ADD COLUMN given_up_ms BIGINT NOT NULL DEFAULT 0",
+        f"UPDATE push_configs SET given_up_ms = 1 WHERE next_ms >= {NEVER}",
+        "CREATE INDEX push_configs_given_up ON push_configs (given_up_ms) WHERE given_up_ms > 0",
+    ),
 )
 """Statements that lead from schema n to n + 1, from the empty database on."""
 
@@ -73,7 +81,7 @@ _CONTEXT: Final = f"(SELECT id FROM contexts WHERE {MINE} AND context_id = :cont
 _ENDED: Final = f"state IN ({', '.join(map(str, sorted(TERMINAL)))})"
 # In the order of TaskRow's fields, behind the three of its scope.
 _ROW: Final = """SELECT agent, tenant, owner, task_id, context_id, state, status_ms, created_ms, sequence, folded, head,
-    {artifacts}, author_state, holder, token, lease_until_ms, attempt, cancel
+    {artifacts}, author_state, holder, token, lease_until_ms, attempt, cancel, trace
     FROM tasks JOIN snapshots ON task = id"""
 _FULL_ROW: Final = _ROW.format(artifacts="artifacts")
 
@@ -82,7 +90,7 @@ GUARD: Final = """SELECT id, agent, tenant, owner, context_id, sequence, holder,
     FROM tasks WHERE task_id = :task_id"""
 TASK_COLUMNS: Final = (
     *("task_id", "context_id", "state", "status_ms", "created_ms", "sequence", "folded"),
-    *("holder", "token", "lease_until_ms", "attempt", "cancel"),
+    *("holder", "token", "lease_until_ms", "attempt", "cancel", "trace"),
 )
 SNAPSHOT_COLUMNS: Final = ("author_state", "head", "artifacts")
 ADD_TASK: Final = f"""INSERT INTO tasks (agent, tenant, owner, {", ".join(TASK_COLUMNS)})
@@ -183,7 +191,9 @@ TASK_NUMBER: Final = f"SELECT id, sequence FROM tasks WHERE task_id = :task_id A
 PUT_CONFIG: Final = """INSERT INTO push_configs (task, config_id, config, version, extra, cursor, due)
     VALUES (:task, :config_id, :config, :version, :extra, :cursor, :cursor)
     ON CONFLICT (task, config_id) DO UPDATE SET config = excluded.config, version = excluded.version,
-    extra = excluded.extra, cursor = excluded.cursor, due = excluded.due, attempts = 0, next_ms = 0, holder = ''"""
+    extra = excluded.extra, cursor = excluded.cursor, due = excluded.due, attempts = 0, next_ms = 0, holder = '',
+    said = '', given_up_ms = 0"""
+OTHER_CONFIGS: Final = "SELECT count(*) FROM push_configs WHERE task = :task AND config_id <> :config_id"
 # A task without such configs gives one row of nothing, a missing task none.
 CONFIGS: Final = f"""SELECT task_id, config_id, config, version, extra
     FROM tasks LEFT JOIN push_configs ON task = id AND config_id > :after
@@ -191,14 +201,37 @@ CONFIGS: Final = f"""SELECT task_id, config_id, config, version, extra
 CONFIG: Final = f"""SELECT task_id, config_id, config, version, extra FROM push_configs JOIN tasks ON id = task
     WHERE task_id = :task_id AND {MINE} AND config_id = :config_id"""
 DROP_CONFIG: Final = "DELETE FROM push_configs WHERE task = :task AND config_id = :config_id"
-DUE: Final = """SELECT agent, tenant, owner, task_id, config_id, config, version, extra, cursor, due, attempts, task
-    FROM push_configs JOIN tasks ON id = task WHERE cursor < due AND next_ms <= :now_ms ORDER BY next_ms LIMIT :limit"""
+# A scope, a config, and the rest of a Delivery.
+_DELIVERY: Final = "agent, tenant, owner, task_id, config_id, config, version, extra, cursor, due, attempts, trace"
+DUE: Final = f"""SELECT {_DELIVERY}, task FROM push_configs JOIN tasks ON id = task
+    WHERE cursor < due AND next_ms <= :now_ms ORDER BY next_ms LIMIT :limit"""
 CLAIM: Final = """UPDATE push_configs SET holder = :holder, next_ms = :until_ms
     WHERE task = :task AND config_id = :config_id"""
 FREE_CLAIMS: Final = "UPDATE push_configs SET holder = '', next_ms = 0 WHERE holder <> ''"
 # A report that knows less than is stored comes from a claim that ran out, or speaks of a replaced config.
-DELIVERED: Final = f"""UPDATE push_configs SET cursor = :cursor, attempts = :attempts, next_ms = :next_ms, holder = ''
+DELIVERED: Final = f"""UPDATE push_configs SET cursor = :cursor, attempts = :attempts, next_ms = :next_ms, holder = '',
+    said = :said, given_up_ms = :given_up_ms
     WHERE task = {_TASK} AND config_id = :config_id AND config = :config AND cursor <= :cursor"""
+REVIVE: Final = """UPDATE push_configs SET attempts = 0, next_ms = 0, said = '', given_up_ms = 0
+    WHERE task = (SELECT id FROM tasks WHERE task_id = :task_id) AND config_id = :config_id AND config = :config
+    AND given_up_ms > 0 RETURNING config_id"""
+
+
+def backlog(given_up: bool) -> str:
+    """Configs that are behind, or only those that were given up."""
+    which = "given_up_ms > 0" if given_up else "cursor < due"
+    return f"""SELECT {_DELIVERY}, next_ms, given_up_ms, said FROM push_configs JOIN tasks ON id = task
+        WHERE {which} AND (task_id, config_id) > (:task_id, :config_id) ORDER BY task_id, config_id LIMIT :limit"""
+
+
+def delivery_of(row: Sequence[Any]) -> Delivery:
+    """The Delivery that a row of `DUE` or `backlog` begins with."""
+    return Delivery(Scope(*row[:3]), PushConfig(*row[3:8]), *row[8:12])
+
+
+def backlog_of(row: Sequence[Any]) -> Backlog:
+    """A row of `backlog`."""
+    return Backlog(delivery_of(row), *row[12:])
 
 
 # -- retention

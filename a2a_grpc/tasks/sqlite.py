@@ -17,6 +17,7 @@ from a2a_grpc.tasks import schema as sql
 from a2a_grpc.tasks.fence import admit
 from a2a_grpc.tasks.sqlite_file import SQLiteFile
 from a2a_grpc.tasks.store import (
+    Backlog,
     Change,
     Dedupe,
     Delivery,
@@ -29,6 +30,7 @@ from a2a_grpc.tasks.store import (
     TaskPage,
     TaskQuery,
     TaskRow,
+    TooMany,
 )
 
 _TRIM_EVENTS = 20_000  # about as many events are deleted in one transaction
@@ -55,6 +57,11 @@ class SQLiteStore:
         be opened, is no SQLite database of ours, or has a newer schema than this release.
         """
         await self._file.open()
+
+    async def open_beside(self) -> None:
+        """Open the file beside whoever serves from it, for a short look or a small change: nothing is taken, nothing
+        is brought up to date. Raises StoreError: no such database; OtherSchema."""
+        await self._file.open(alone=False)
 
     async def close(self) -> None:
         """Finish what was accepted, close the file, let go of the lock."""
@@ -175,12 +182,15 @@ class SQLiteStore:
 
     # -- push notification configs
 
-    async def put_push_config(self, scope: Scope, config: PushConfig) -> bool:
+    async def put_push_config(self, scope: Scope, config: PushConfig, most: int) -> bool:
         """Create or replace a config (see Store.put_push_config)."""
 
         def work(connection: sqlite3.Connection) -> bool:
             if found := connection.execute(sql.TASK_NUMBER, _of(scope, task_id=config.task_id)).fetchone():
-                connection.execute(sql.PUT_CONFIG, config._asdict() | {"task": found[0], "cursor": found[1]})
+                values = config._asdict() | {"task": found[0], "cursor": found[1]}
+                if connection.execute(sql.OTHER_CONFIGS, values).fetchone()[0] >= most:
+                    raise TooMany
+                connection.execute(sql.PUT_CONFIG, values)
             return found is not None
 
         return await self._file.write(work)
@@ -213,16 +223,31 @@ class SQLiteStore:
             rows = connection.execute(sql.DUE, {"now_ms": now_ms, "limit": limit}).fetchall()
             claim = {"holder": holder, "until_ms": until_ms}
             connection.executemany(sql.CLAIM, [claim | {"task": row[-1], "config_id": row[4]} for row in rows])
-            return [Delivery(Scope(*row[:3]), PushConfig(*row[3:8]), *row[8:11]) for row in rows]
+            return [sql.delivery_of(row) for row in rows]
 
         return await self._file.write(work)
 
-    async def delivered(self, delivery: Delivery, cursor: int, attempts: int, next_ms: int) -> None:
+    async def delivered(
+        self, delivery: Delivery, cursor: int, attempts: int, next_ms: int, said: str = "", given_up_ms: int = 0
+    ) -> None:
         """Report on a claimed delivery (see Store.delivered)."""
         config = delivery.config
         values = _of(delivery.scope, task_id=config.task_id, config_id=config.config_id, config=config.config)
-        values |= {"cursor": cursor, "attempts": attempts, "next_ms": next_ms}
+        values |= {"cursor": cursor, "attempts": attempts, "next_ms": next_ms, "said": said, "given_up_ms": given_up_ms}
         await self._file.write(lambda connection: connection.execute(sql.DELIVERED, values).rowcount)
+
+    async def backlog(self, after: tuple[str, str], limit: int, given_up: bool) -> list[Backlog]:
+        """Configs that are behind (see Store.backlog)."""
+        values = {"task_id": after[0], "config_id": after[1], "limit": limit}
+        return list(map(sql.backlog_of, await self._file.rows(sql.backlog(given_up), values)))
+
+    async def revive(self, configs: Sequence[PushConfig]) -> int:
+        """Take configs up again (see Store.revive)."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            return sum(len(connection.execute(sql.REVIVE, config._asdict()).fetchall()) for config in configs)
+
+        return await self._file.write(work)
 
     # -- retention
 

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from a2a_grpc.tasks import schema as sql
-from a2a_grpc.tasks.store import StoreBusy, StoreError
+from a2a_grpc.tasks.store import OtherSchema, StoreBusy, StoreError
 
 _T = TypeVar("_T")
 _Job = tuple[Callable[[sqlite3.Connection], Any], "asyncio.Future[Any]"]
@@ -45,10 +45,10 @@ class SQLiteFile:
         self._threads: list[Thread] = []
         self._loop: asyncio.AbstractEventLoop
 
-    async def open(self) -> None:
-        """Take the file; raises StoreBusy, StoreError (see SQLiteStore.open)."""
+    async def open(self, alone: bool = True) -> None:
+        """Take the file; raises StoreBusy, StoreError (see SQLiteStore.open). alone: not for `open_beside`."""
         self._loop = asyncio.get_running_loop()
-        lock, connections = await asyncio.to_thread(_open, self._path)
+        lock, connections = await asyncio.to_thread(_open if alone else _join, self._path)
         self._lock, self._place = lock, _place(self._path)
         roles = ((self._writes, self._transact), *((self._reads, _answer),) * _READERS)
         self._threads = [
@@ -158,6 +158,16 @@ def _open(path: str) -> tuple[int, list[sqlite3.Connection]]:
         raise
 
 
+def _join(path: str) -> tuple[int, list[sqlite3.Connection]]:
+    """As `_open`, without the lock: somebody else may have it."""
+    if (found := _schema(path)) != len(sql.MIGRATIONS):
+        raise OtherSchema(found, len(sql.MIGRATIONS))
+    connections = [sqlite3.connect(path, isolation_level=None, check_same_thread=False) for _ in range(1 + _READERS)]
+    for connection in connections:
+        connection.execute("PRAGMA foreign_keys=ON")
+    return -1, connections
+
+
 def _place(path: str) -> tuple[str, int, int]:
     """Where a path leads, and which file is there; raises OSError if there is none."""
     found = os.stat(path)
@@ -211,7 +221,8 @@ def _schema(path: str) -> int:
 def _finish(threads: list[Thread], lock: int) -> None:
     for thread in threads:
         thread.join()
-    os.close(lock)
+    if lock >= 0:
+        os.close(lock)
 
 
 def _take(queue: _Jobs, most: int) -> list[_Job]:

@@ -8,7 +8,7 @@ version for compare-and-set, and the cursor of push delivery. Times are whole mi
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from a2a_stubs import v1
 
@@ -45,6 +45,7 @@ class TaskRow:
     author_state: the JSON object that the agent's author keeps between turns, b"" for none.
     holder, token, lease_until_ms: the lease of the running turn; holder "" when no turn runs. The token only grows.
     attempt: how often the current turn was started. cancel: serialised CancelTaskRequest that waits for the owner.
+    trace: the trace context of the call that started the last turn, see call.trace_of.
     """
 
     scope: Scope
@@ -63,6 +64,7 @@ class TaskRow:
     lease_until_ms: int = 0
     attempt: int = 1
     cancel: bytes | None = None
+    trace: str = ""
 
 
 class Snapshot(NamedTuple):
@@ -76,11 +78,12 @@ class Snapshot(NamedTuple):
 
 
 class LeaseTaken(NamedTuple):
-    """Take the lease: who holds it from now on, until when, and the attempt number of the turn."""
+    """Take the lease: who holds it from now on, until when, the attempt number of the turn, and its trace context."""
 
     holder: str
     until_ms: int
     attempt: int = 1
+    trace: str = ""
 
 
 class Dedupe(NamedTuple):
@@ -106,13 +109,32 @@ class PushConfig(NamedTuple):
 
 
 class Delivery(NamedTuple):
-    """A config that has something to send: follow the task's log after `cursor` up to `due` (PUSH-14, PUSH-18)."""
+    """A config that has something to send: follow the task's log after `cursor` up to `due` (PUSH-14, PUSH-18).
+    attempts: failures in a row so far. trace: as in TaskRow."""
 
     scope: Scope
     config: PushConfig
     cursor: int
     due: int
     attempts: int
+    trace: str = ""
+
+
+class Backlog(NamedTuple):
+    """A config that is behind, as operators see it, whoever's it is.
+
+    next_ms: when it is tried again, also the end of a claim. given_up_ms: when it was given up; 0 if it was not. said:
+    what went wrong the last time, "" for nothing.
+    """
+
+    delivery: Delivery
+    next_ms: int
+    given_up_ms: int
+    said: str
+
+
+NEVER: Final = 1 << 62
+"""The time of the next attempt, in ms, of a config that was given up."""
 
 
 @dataclass(slots=True)
@@ -216,6 +238,18 @@ class Duplicate(StoreError):
         self.dedupe = dedupe
 
 
+class OtherSchema(StoreError):
+    """The tables are not those of this release; `found` is their number, 0 for none."""
+
+    def __init__(self, found: int, newest: int) -> None:
+        super().__init__(f"schema {found}, this release needs {newest}: run a2a-grpc db upgrade")
+        self.found = found
+
+
+class TooMany(StoreError):
+    """The task has as many push configs as it may."""
+
+
 class StoreBusy(StoreError):
     """Another process serves from this store and it cannot be shared; the text says which and what to do."""
 
@@ -280,8 +314,9 @@ class Store(Protocol):
     async def memory(self, scope: Scope, context_id: str) -> dict[str, bytes]:
         """The key-value memory of a context: JSON values by key."""
 
-    async def put_push_config(self, scope: Scope, config: PushConfig) -> bool:
-        """Create or replace (PUSH-30); False if the task is not in scope. Its cursor starts at the task's sequence."""
+    async def put_push_config(self, scope: Scope, config: PushConfig, most: int) -> bool:
+        """Create or replace (PUSH-30); False if the task is not in scope. Its cursor starts at the task's sequence.
+        Raises TooMany if the task has `most` others already."""
 
     async def push_configs(self, scope: Scope, task_id: str, after: str, limit: int) -> list[PushConfig] | None:
         """Configs of a task with ids above `after`, ordered by id; None if the task is not in scope."""
@@ -295,10 +330,19 @@ class Store(Protocol):
     async def due(self, holder: str, now_ms: int, until_ms: int, limit: int) -> list[Delivery]:
         """Claim configs that have something to send and whose time has come, until `until_ms`."""
 
-    async def delivered(self, delivery: Delivery, cursor: int, attempts: int, next_ms: int) -> None:
-        """Report on a claimed delivery: events up to `cursor` are done with; `attempts` failures so far, the next
-        attempt not before `next_ms` (0 with attempts 0: go on at once). Nothing happens if the config was deleted
-        or replaced meanwhile, or another report knows more."""
+    async def delivered(
+        self, delivery: Delivery, cursor: int, attempts: int, next_ms: int, said: str = "", given_up_ms: int = 0
+    ) -> None:
+        """Report on a claimed delivery: events up to `cursor` are done with; `attempts` failures so far, `said` what
+        went wrong last; the next attempt not before `next_ms` (0 with attempts 0: go on at once), or NEVER with
+        `given_up_ms`. Nothing happens if the config was deleted or replaced meanwhile, or another report knows more."""
+
+    async def backlog(self, after: tuple[str, str], limit: int, given_up: bool) -> list[Backlog]:
+        """Configs of all scopes that are behind, or only those that were given up (the dead letters): in order of
+        (task id, config id), those above `after`."""
+
+    async def revive(self, configs: Sequence[PushConfig]) -> int:
+        """Take configs up again that were given up, from where they are; how many still were (PUSH-15)."""
 
     async def trim(self, retention: Retention) -> list[str]:
         """Delete what retention no longer keeps, with everything beside it; answers the ids of the deleted tasks."""

@@ -131,6 +131,7 @@ async def test_a_config_in_a_send_belongs_to_the_task_that_comes_of_it(cell: Cel
     )
 
 
+@pytest.mark.site(push_notifications=True, max_push_configs=200)
 @pytest.mark.requirement("L-29")
 async def test_an_old_json_rpc_caller_gets_all_configs_at_once(cell: Cell) -> None:
     task = await cell.task("ask")
@@ -138,6 +139,21 @@ async def test_an_old_json_rpc_caller_gets_all_configs_at_once(cell: Cell) -> No
     for name in names:
         await cell.client.create_push_config(hook(task.id, name))
     assert [config.id for config in await listed(await cell.over("jsonrpc", V03), task.id)] == names
+
+
+@pytest.mark.site(push_notifications=True, max_push_configs=2)
+@pytest.mark.requirement("SEC-04", "PUSH-08", "PUSH-30", "ERR-06")
+async def test_a_task_that_has_as_many_configs_as_it_may_takes_no_other(cell: Cell) -> None:
+    task = await cell.task("ask")
+    for name in ("a", "b", "a"):
+        await cell.client.create_push_config(hook(task.id, name))
+    found = await cell.refuses(InvalidParamsError, "CreateTaskPushNotificationConfig", hook(task.id, "c"))
+    assert "the limit is 2" in found.text
+    found = await cell.refuses(InvalidParamsError, "SendMessage", said(task_id=task.id, push=hook(name="c")))
+    assert "the limit is 2" in found.text
+    await cell.client.delete_push_config(task.id, "b")
+    await cell.task("one", task_id=task.id, push=hook(name="c"))
+    assert [config.id for config in await listed(cell, task.id)] == ["a", "c"]
 
 
 @pytest.mark.needs("pages of configs")
