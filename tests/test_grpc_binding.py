@@ -13,8 +13,9 @@ from a2a_stubs import google, v03, v03_grpc, v1, v1_grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from a2a_grpc import errors
-from a2a_grpc.bindings import grpc as binding_module
-from a2a_grpc.bindings.grpc import GrpcBinding, GrpcHost, cut, server_options, status_details
+from a2a_grpc.bindings import rpc as binding_module
+from a2a_grpc.bindings.grpc import GrpcBinding, GrpcHost, server_options
+from a2a_grpc.bindings.rpc import cut, status_details
 from a2a_grpc.bindings.streams import Streams
 from a2a_grpc.config import Options
 
@@ -374,7 +375,7 @@ async def test_stopping_lets_calls_finish_and_tells_open_streams():
         stream = channel.stub.SendStreamingMessage(REQUEST)
         await stream.read()
         unary = asyncio.ensure_future(channel.stub.GetTask(v1.GetTaskRequest(id="1")))
-        await until(lambda: len(channel.host._binding.running) == 2)
+        await until(lambda: len(channel.host._binding.rpcs.running) == 2)
         stopping = asyncio.create_task(channel.host.stop(1))
         assert (await watch.read()).status == health_pb2.HealthCheckResponse.NOT_SERVING
         assert (await unary).id == "late"
@@ -466,7 +467,7 @@ async def test_only_offered_versions_are_served():
     async with serving(Fake(), versions=("0.3",)) as channel:
         fault = await failure(channel.stub.GetTask(v1.GetTaskRequest(id="1")))
         assert fault.code() == grpc.StatusCode.UNIMPLEMENTED
-        assert channel.host._binding.names == ("a2a.v1.A2AService",)
+        assert channel.host._binding.rpcs.names == ("a2a.v1.A2AService",)
 
 
 async def test_a_taken_address_is_an_os_error():

@@ -110,3 +110,11 @@ async def test_reflection_can_be_switched_off(version):
     async with serving(Fake(), reflection=False) as channel:
         fault = await failure(ask(channel, version, list_services="*"))
     assert fault.code() == grpc.StatusCode.UNIMPLEMENTED
+
+
+@pytest.mark.requirement("BL-28")
+@pytest.mark.parametrize("path", ["/grpc.health.v1.Health/Check", "/grpc.reflection.v1.ServerReflection/*"])
+async def test_bytes_that_are_no_request_are_refused_as_such(path):
+    async with serving(Fake()) as channel:
+        fault = await failure(channel.unary_unary(path.replace("*", "ServerReflectionInfo"))(b"\xff"))
+    assert fault.code() == grpc.StatusCode.INVALID_ARGUMENT
