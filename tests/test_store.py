@@ -171,20 +171,26 @@ async def test_recovery_takes_a_living_lease_over(store: Store) -> None:
     assert row is not None and row.holder == "two"
 
 
-async def test_renewal_lengthens_and_tells_what_is_lost_and_canceled(store: Store) -> None:
+async def test_renewal_lengthens_and_tells_what_is_lost(store: Store) -> None:
     for name in ("kept", "broken", "released"):
         await create(store, name, take=LeaseTaken("me", NOW + 1000))
     await store.commit(Change(ANN, "broken", 1, NOW, over=True, take=LeaseTaken("you", NOW + 1000)))
     await store.commit(Change(ANN, "released", 1, NOW, token=1, release=True))
-    assert (await store.request_cancel(ANN, "kept", b"stop")) is not None
-    renewal = await store.renew("me", NOW + 5000, {"kept": 1, "broken": 1, "released": 1, "missing": 1})
-    assert renewal.lost == {"broken", "released", "missing"}
-    assert renewal.cancels == {"kept": b"stop"}
+    lost = await store.renew("me", NOW + 5000, {"kept": 1, "broken": 1, "released": 1, "missing": 1})
+    assert lost == {"broken", "released", "missing"}
     row = await store.task(ANN, "kept")
     assert row is not None and row.lease_until_ms == NOW + 5000
-    assert not (await store.renew("me", NOW + 6000, {"kept": 1})).lost
-    await store.commit(Change(ANN, "kept", 1, NOW, token=1, cancel=b""))
-    assert (await store.renew("me", NOW + 6000, {"kept": 1})).cancels == {}
+    assert not await store.renew("me", NOW + 6000, {"kept": 1})
+
+
+async def test_cancel_requests_are_told_to_the_holder_until_they_are_met(store: Store) -> None:
+    for name, holder in (("mine", "me"), ("left", "me"), ("other", "you")):
+        await create(store, name, take=LeaseTaken(holder, NOW + 1000))
+        if name != "left":
+            assert (await store.request_cancel(ANN, name, b"stop")) is not None
+    assert await store.cancels("me") == {"mine": b"stop"}
+    await store.commit(Change(ANN, "mine", 1, NOW, token=1, cancel=b""))
+    assert await store.cancels("me") == {}
 
 
 async def test_lost_turns_are_those_without_a_living_owner(store: Store) -> None:

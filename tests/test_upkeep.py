@@ -38,7 +38,7 @@ from a2a_grpc.tasks.bus import LocalBus
 from a2a_grpc.tasks.engine import Engine
 from a2a_grpc.tasks.memory import MemoryStore
 from a2a_grpc.tasks.state import status_event
-from a2a_grpc.tasks.store import Change, Event, LeaseTaken, Renewal, Scope, Snapshot, Store, TaskRow
+from a2a_grpc.tasks.store import Change, Event, LeaseTaken, Scope, Snapshot, Store, TaskRow
 
 LEASE = 0.3
 
@@ -56,10 +56,11 @@ class Cut(Shared):
     """The same, seen by a replica that can be cut off from it."""
 
     def __init__(self, whole: Shared) -> None:
-        self.__dict__ = whole.__dict__ | {"cut": False}
+        self.__dict__ = whole.__dict__ | {"cut": False, "hangs": False}
 
-    async def renew(self, holder: str, until_ms: int, tokens: Mapping[str, int]) -> Renewal:
+    async def renew(self, holder: str, until_ms: int, tokens: Mapping[str, int]) -> frozenset[str]:
         if self.__dict__["cut"]:
+            await asyncio.sleep(3600 * self.__dict__["hangs"])
             raise OSError("no route to host")
         return await super().renew(holder, until_ms, tokens)
 
@@ -267,9 +268,13 @@ async def test_a_restart_settles_what_ran_and_keeps_what_waits(store: Store) -> 
 
 
 @pytest.mark.requirement("BL-48")
-async def test_a_replica_that_cannot_renew_stops_before_its_lease_ends(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("hangs", [False, True])
+async def test_a_replica_that_cannot_renew_stops_before_its_lease_ends(
+    caplog: pytest.LogCaptureFixture, hangs: bool
+) -> None:
     whole = Shared()
     cut = Cut(whole)
+    cut.__dict__["hangs"] = hangs
     stopped: list[float] = []
 
     async def waits(task: TaskHandle) -> None:

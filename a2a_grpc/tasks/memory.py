@@ -22,7 +22,6 @@ from a2a_grpc.tasks.store import (
     Duplicate,
     Event,
     PushConfig,
-    Renewal,
     Retention,
     Scope,
     TaskPage,
@@ -209,18 +208,21 @@ class MemoryStore:
                 row.artifacts = b""
         return TaskPage(page, total, len(rows) > query.limit)
 
-    async def renew(self, holder: str, until_ms: int, tokens: Mapping[str, int]) -> Renewal:
+    async def renew(self, holder: str, until_ms: int, tokens: Mapping[str, int]) -> frozenset[str]:
         """Lengthen leases (see Store.renew)."""
-        lost, cancels = set(), {}
+        lost = set()
         for task_id, token in tokens.items():
             row = self._held.get(task_id)
             if row is None or (row.holder, row.token) != (holder, token):
                 lost.add(task_id)
                 continue
             row.lease_until_ms = until_ms
-            if row.cancel is not None:
-                cancels[task_id] = row.cancel
-        return Renewal(frozenset(lost), cancels)
+        return frozenset(lost)
+
+    async def cancels(self, holder: str) -> dict[str, bytes]:
+        """Cancel requests that wait (see Store.cancels)."""
+        held = self._held.items()
+        return {name: row.cancel for name, row in held if row.holder == holder and row.cancel is not None}
 
     async def lost(self, holder: str, now_ms: int, limit: int) -> list[TaskRow]:
         """Tasks whose turn has no owner any more (see Store.lost)."""

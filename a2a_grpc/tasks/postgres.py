@@ -26,7 +26,6 @@ from a2a_grpc.tasks.store import (
     Event,
     OtherSchema,
     PushConfig,
-    Renewal,
     Retention,
     Scope,
     TaskPage,
@@ -113,13 +112,16 @@ class PostgresStore:
 
     # -- leases and cancel
 
-    async def renew(self, holder: str, until_ms: int, tokens: Mapping[str, int]) -> Renewal:
+    async def renew(self, holder: str, until_ms: int, tokens: Mapping[str, int]) -> frozenset[str]:
         """Lengthen leases (see Store.renew)."""
         values = {"task_ids": list(tokens), "tokens": list(tokens.values())}
         values |= {"holder": holder, "until_ms": until_ms + self._link.ahead_ms()}
-        kept: dict[str, bytes | None] = dict(await self._link.rows(pg.RENEW_ALL, values))
-        cancels = {task_id: cancel for task_id, cancel in kept.items() if cancel is not None}
-        return Renewal(frozenset(tokens.keys() - kept.keys()), cancels)
+        kept = await self._link.rows(pg.RENEW_ALL, values)
+        return frozenset(tokens.keys() - {task_id for (task_id,) in kept})
+
+    async def cancels(self, holder: str) -> dict[str, bytes]:
+        """Cancel requests that wait (see Store.cancels)."""
+        return dict(await self._link.rows(sql.CANCELS, {"holder": holder}))
 
     async def lost(self, holder: str, now_ms: int, limit: int) -> list[TaskRow]:
         """Tasks whose turn has no owner any more (see Store.lost)."""

@@ -23,7 +23,14 @@ _GROUP = 256  # most changes in one transaction
 
 Outcome = int | Exception
 """The task's token, or why the change was refused."""
-_Job = tuple[Change, "asyncio.Future[int]"]
+
+
+class _Job(NamedTuple):
+    """since: when the change was given, as the loop's clock showed."""
+
+    change: Change
+    future: "asyncio.Future[int]"
+    since: float
 
 
 class Commits:
@@ -36,8 +43,9 @@ class Commits:
 
     def submit(self, change: Change) -> "asyncio.Future[int]":
         """The change's future: the token once it is durable. It is done even if nobody waits."""
-        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._waiting.append((change, future))
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[int] = loop.create_future()
+        self._waiting.append(_Job(change, future, loop.time()))
         if len(self._lanes) < LANES:
             self._lanes.add(asyncio.create_task(self._lane(), name="commits"))
         return future
@@ -60,7 +68,7 @@ class Commits:
         tasks: set[str] = set()
         sent: set[tuple[Scope, str]] = set()
         for job in self._waiting:
-            change = job[0]
+            change = job.change
             key = change.dedupe and (change.scope, change.dedupe.message_id)
             if len(taken) == _GROUP or change.task_id in tasks or key in sent:
                 left.append(job)
@@ -74,25 +82,24 @@ class Commits:
 
     async def _settle(self, jobs: list[_Job]) -> None:
         try:
-            light = [job for job in jobs if _only_adds(job[0])]
-            reached = await self._append([change for change, _ in light]) if light else frozenset[str]()
-            for change, future in light:
-                if change.task_id in reached and not future.done():
-                    future.set_result(change.token or 0)
-            jobs = [job for job in jobs if job[0].task_id not in reached]
+            light = [job for job in jobs if _only_adds(job.change)]
+            reached = await self._append([job.change for job in light]) if light else frozenset[str]()
+            for job in light:
+                if job.change.task_id in reached and not job.future.done():
+                    job.future.set_result(job.change.token or 0)
+            jobs = [job for job in jobs if job.change.task_id not in reached]
             if not jobs:
                 return
             # In one order everywhere, so that no two groups wait for each other.
-            jobs.sort(key=lambda job: job[0].task_id)
-            ahead = self._link.ahead_ms()
-            outcomes = await self._link.transact(partial(_write, changes=[change for change, _ in jobs], ahead=ahead))
+            jobs.sort(key=lambda job: job.change.task_id)
+            outcomes = await self._link.transact(partial(_write, jobs=jobs, ahead=self._link.ahead_ms()))
         except Exception as error:
             if len(jobs) > 1 and not isinstance(error, BROKEN):
                 for job in jobs:
                     await self._settle([job])
                 return
             outcomes = [error] * len(jobs)
-        for (_, future), outcome in zip(jobs, outcomes, strict=True):
+        for (_, future, _), outcome in zip(jobs, outcomes, strict=True):
             if future.done():  # the caller gave up waiting; what was done stays done
                 continue
             if isinstance(outcome, Exception):
@@ -158,8 +165,9 @@ class _Admitted(NamedTuple):
     columns: dict[str, Any]
 
 
-async def _write(connection: Connection, changes: Sequence[Change], ahead: int) -> list[Outcome]:
+async def _write(connection: Connection, jobs: Sequence[_Job], ahead: int) -> list[Outcome]:
     """What became of each change; all that were not refused are written. ahead: of the server's clock, in ms."""
+    changes = [job.change for job in jobs]
     outcomes: list[Outcome] = [0] * len(changes)
     duplicates = await claim(connection, ((change.scope, change.dedupe, change.now_ms) for change in changes))
     found = await rows(connection, pg.GUARDS, {"task_ids": [change.task_id for change in changes]})
@@ -179,7 +187,9 @@ async def _write(connection: Connection, changes: Sequence[Change], ahead: int) 
                 unused.append(sql.values_of(change.scope, message_id=change.dedupe.message_id))
             continue
         if columns.get("lease_until_ms"):
-            columns["lease_until_ms"] += ahead
+            # Seconds that the change waited for a server that was lost do not count.
+            waited = int(asyncio.get_running_loop().time() - jobs[index].since)
+            columns["lease_until_ms"] += ahead + 1000 * waited
         outcomes[index] = columns["token"]
         admitted.append(
             _Admitted(row["id"], row["context_id"], change, columns)

@@ -7,7 +7,9 @@ times with other processes does so on the server's clock, the one that all share
 """
 
 import asyncio
+import itertools
 import time
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, TypeVar
@@ -71,6 +73,7 @@ class PostgresLink:
         self._url, self._connections, self._timeout, self._retry = url, connections, timeout, retry
         self._pool: Any = None
         self._clock_ms = _own_clock_ms()
+        self._name, self._marks, self._slots = uuid.uuid4().hex, itertools.count(1), list[str]()
 
     async def open(self, migrate: bool = True) -> None:
         """Connect and bring the schema up to date; raises StoreError: no way to the server, a newer schema."""
@@ -89,6 +92,7 @@ class PostgresLink:
             await self.read_clock((asyncpg.CannotConnectNowError,))
             if migrate:
                 await self._retrying(self._migrate)
+                await self.rows(pg.DROP_MARKS, {})
         except (ValueError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
             await self.close()
             raise StoreError(f"cannot keep tasks in {self.name}: {error}") from error
@@ -136,33 +140,34 @@ class PostgresLink:
         return await self._retrying(lambda: self._transact(work))
 
     async def _transact(self, work: Callable[[Connection], Awaitable[_T]]) -> _T:
-        transaction = ""
+        ending = False
         try:
             async with self.connection() as connection:
                 await connection.execute("BEGIN")
+                mark = next(self._marks)
+                slot = self._slots.pop() if self._slots else f"{self._name}{mark}"
                 try:
-                    begun = await connection.fetchval(pg.TRANSACTION)
                     result = await work(connection)
+                    ending = True
+                    await connection.execute(pg.commit(slot, mark))
                 except BaseException:
+                    if not ending:
+                        self._slots.append(slot)
                     with suppress(*BROKEN, asyncpg.PostgresError):
                         await connection.execute("ROLLBACK")
                     raise
-                transaction = begun
-                await connection.execute("COMMIT")
         except BROKEN:
-            if not (transaction and await self._committed(transaction)):
+            if not (ending and await self._committed(slot, mark)):
                 raise
+        # A slot whose last transaction is in doubt is not used again.
+        self._slots.append(slot)
         return result
 
-    async def _committed(self, transaction: str) -> bool:
-        while True:
-            try:
-                [(outcome,)] = await self.rows(pg.OUTCOME, {"transaction": transaction})
-            except asyncpg.InvalidParameterValueError:  # the server that took over never saw it
-                return False
-            if outcome != "in progress":
-                return bool(outcome == "committed")
-            await asyncio.sleep(_PAUSES[0])
+    async def _committed(self, slot: str, mark: int) -> bool:
+        """Whether the last transaction of a slot was committed; waits for it while it goes on."""
+        faults = (*BROKEN, *UNDONE, asyncpg.QueryCanceledError)
+        [(last,)] = await self._retrying(lambda: self.rows_once(pg.OUTCOME, {"slot": slot}), faults)
+        return bool(last == mark)
 
     async def _retrying(
         self, attempt: Callable[[], Awaitable[_T]], faults: tuple[type[Exception], ...] = (*BROKEN, *UNDONE)

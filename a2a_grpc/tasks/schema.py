@@ -67,6 +67,12 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         f"UPDATE push_configs SET given_up_ms = 1 WHERE next_ms >= {NEVER}",
         "CREATE INDEX push_configs_given_up ON push_configs (given_up_ms) WHERE given_up_ms > 0",
     ),
+    (
+        # Of each way to write, its last transaction; only PostgreSQL needs it.
+        """CREATE TABLE marks (
+            slot TEXT PRIMARY KEY, mark BIGINT NOT NULL, at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP)""",
+        "CREATE INDEX tasks_to_cancel ON tasks (holder) WHERE cancel IS NOT NULL",
+    ),
 )
 """Statements that lead from schema n to n + 1, from the empty database on."""
 
@@ -160,7 +166,8 @@ def _where(filters: Set[str]) -> str:
 
 # -- leases and cancel
 RENEW: Final = """UPDATE tasks SET lease_until_ms = :until_ms WHERE task_id = :task_id AND holder = :holder
-    AND token = :token RETURNING cancel"""
+    AND token = :token RETURNING task_id"""
+CANCELS: Final = "SELECT task_id, cancel FROM tasks WHERE holder = :holder AND cancel IS NOT NULL"
 LOST_TO_OTHERS: Final = f"""{_FULL_ROW} WHERE holder <> '' AND (holder <> :holder OR lease_until_ms <= :now_ms)
     ORDER BY lease_until_ms LIMIT :limit"""
 LOST: Final = f"{_FULL_ROW} WHERE holder <> '' AND lease_until_ms <= :now_ms ORDER BY lease_until_ms LIMIT :limit"

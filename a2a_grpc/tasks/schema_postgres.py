@@ -40,8 +40,11 @@ MIGRATE_ALONE: Final = "SELECT pg_advisory_xact_lock(1, hashtext(current_schema(
 TRIM_ALONE: Final = "SELECT pg_try_advisory_xact_lock(2, hashtext(current_schema()))"
 TASK_LOCKED: Final = f"{TASK_NUMBER} FOR UPDATE"
 CLOCK: Final = "SELECT CAST(1000 * extract(epoch FROM clock_timestamp()) AS BIGINT)"
-TRANSACTION: Final = "SELECT CAST(pg_current_xact_id() AS TEXT)"
-OUTCOME: Final = "SELECT pg_xact_status(CAST(CAST(:transaction AS TEXT) AS xid8))"
+# What became of a transaction is told by a row that it wrote itself. Its number would not tell: a server that crashed
+# gives the numbers of transactions that it has lost to others.
+OUTCOME: Final = """INSERT INTO marks (slot, mark) VALUES (:slot, 0)
+    ON CONFLICT (slot) DO UPDATE SET mark = marks.mark RETURNING mark"""
+DROP_MARKS: Final = "DELETE FROM marks WHERE at < now() - INTERVAL '1 day'"
 
 CHANNEL: Final = "SELECT 'a2a_' || left(md5(current_schema()), 16)"
 NOTIFY: Final = "SELECT pg_notify(:channel, :message)"
@@ -73,8 +76,14 @@ RENEW_ALL: Final = """WITH held AS MATERIALIZED (
         SELECT id FROM tasks JOIN unnest(CAST(:task_ids AS TEXT[]), CAST(:tokens AS BIGINT[]))
             AS mine (task_id, token) USING (task_id, token)
         WHERE holder = :holder ORDER BY task_id FOR UPDATE OF tasks)
-    UPDATE tasks SET lease_until_ms = :until_ms FROM held WHERE tasks.id = held.id RETURNING task_id, cancel"""
+    UPDATE tasks SET lease_until_ms = :until_ms FROM held WHERE tasks.id = held.id RETURNING task_id"""
 DUE_TO_NOBODY: Final = f"{DUE} FOR UPDATE OF push_configs SKIP LOCKED"
+
+
+def commit(slot: str, mark: int) -> str:
+    """End a transaction and leave word of it; one round trip. slot: letters and digits."""
+    return f"""INSERT INTO marks (slot, mark) VALUES ('{slot}', {mark})
+        ON CONFLICT (slot) DO UPDATE SET mark = excluded.mark, at = excluded.at; COMMIT"""
 
 
 def counted(statement: str) -> str:

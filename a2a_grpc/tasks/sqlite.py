@@ -24,7 +24,6 @@ from a2a_grpc.tasks.store import (
     Duplicate,
     Event,
     PushConfig,
-    Renewal,
     Retention,
     Scope,
     TaskPage,
@@ -112,20 +111,22 @@ class SQLiteStore:
 
     # -- leases and cancel
 
-    async def renew(self, holder: str, until_ms: int, tokens: Mapping[str, int]) -> Renewal:
+    async def renew(self, holder: str, until_ms: int, tokens: Mapping[str, int]) -> frozenset[str]:
         """Lengthen leases (see Store.renew)."""
 
-        def work(connection: sqlite3.Connection) -> Renewal:
-            lost, cancels = set(), {}
+        def work(connection: sqlite3.Connection) -> frozenset[str]:
+            lost = set()
             for task_id, token in tokens.items():
                 values = {"holder": holder, "until_ms": until_ms, "task_id": task_id, "token": token}
-                if not (found := connection.execute(sql.RENEW, values).fetchall()):
+                if not connection.execute(sql.RENEW, values).fetchall():
                     lost.add(task_id)
-                elif found[0][0] is not None:
-                    cancels[task_id] = found[0][0]
-            return Renewal(frozenset(lost), cancels)
+            return frozenset(lost)
 
         return await self._file.write(work)
+
+    async def cancels(self, holder: str) -> dict[str, bytes]:
+        """Cancel requests that wait (see Store.cancels)."""
+        return dict(await self._file.rows(sql.CANCELS, {"holder": holder}))
 
     async def lost(self, holder: str, now_ms: int, limit: int) -> list[TaskRow]:
         """Tasks whose turn has no owner any more (see Store.lost)."""

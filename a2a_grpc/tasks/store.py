@@ -198,13 +198,6 @@ class TaskPage(NamedTuple):
     more: bool
 
 
-class Renewal(NamedTuple):
-    """What the renewal of leases found: tasks whose lease is lost, and cancel requests that wait, by task id."""
-
-    lost: frozenset[str]
-    cancels: Mapping[str, bytes]
-
-
 @dataclass(frozen=True, slots=True)
 class Retention:
     """What is kept: terminal tasks up to an age and a count per scope; unfinished tasks without a living lease up to
@@ -284,8 +277,11 @@ class Store(Protocol):
     async def tasks(self, scope: Scope, query: TaskQuery) -> TaskPage:
         """A page of the scope's tasks, without one page repeating or skipping a task of another."""
 
-    async def renew(self, holder: str, until_ms: int, tokens: Mapping[str, int]) -> Renewal:
-        """Lengthen the holder's leases, given as task id -> token."""
+    async def renew(self, holder: str, until_ms: int, tokens: Mapping[str, int]) -> frozenset[str]:
+        """Lengthen the holder's leases, given as task id -> token; answers the tasks whose lease is lost."""
+
+    async def cancels(self, holder: str) -> Mapping[str, bytes]:
+        """The cancel requests that wait for turns of the holder, by task id (see request_cancel)."""
 
     async def lost(self, holder: str, now_ms: int, limit: int) -> list[TaskRow]:
         """Tasks in a turn whose lease ran out; in an exclusive store every lease that is not the holder's."""

@@ -92,20 +92,25 @@ class Upkeep:
         self._listening = False
         self.taken_over = {"canceled": 0, "rerun": 0, "failed": 0}
         """How many lost turns were settled here, by what became of them."""
+        self._renewed = 0.0  # when the leases were renewed, by a clock that is never set
 
     async def start(self) -> None:
         """Settle lost turns, then start the loops."""
         options = self._runtime.options
         while await self._recover():
             pass
-        if not self._listening and not self._runtime.store.exclusive:
-            self._runtime.bus.listen(self._hear)
-            self._listening = True
-        for work, seconds in (
+        self._renewed = time.monotonic()
+        loops: list[tuple[Callable[[], Any], float]] = [
             (self._renew, options.lease / 3),
             (self._recover, min(options.lease, LOOK)),
             (self._trim, options.trim_interval),
-        ):
+        ]
+        if not self._runtime.store.exclusive:
+            loops.append((self._cancel, LOOK))
+            if not self._listening:
+                self._runtime.bus.listen(self._hear)
+                self._listening = True
+        for work, seconds in loops:
             self._loops.append(self._runtime.spawn(self._repeat(work, seconds), work.__name__))
         if options.block_warning:
             self._watch = Watch(options.block_warning)
@@ -124,31 +129,38 @@ class Upkeep:
         """Lengthen the leases of all turns. While the store fails it is asked again and again, until the leases are
         about to run out: then the turns stop, as somebody else may take them over."""
         lease, turns = self._runtime.options.lease, self._runtime.turns
-        give_up = time.monotonic() + lease / 2  # a third has gone, so the last sixth is left to stop in
+        give_up = self._renewed + lease * 5 / 6  # the last sixth is left to stop in
         while True:
-            held = {name: turn for name, turn in turns.items() if turn.token}
+            asked, held = time.monotonic(), {name: turn for name, turn in turns.items() if turn.token}
             if not held:
+                self._renewed = asked
                 return
             try:
-                renewal = await self._runtime.store.renew(
-                    self._runtime.holder,
-                    now_ms() + int(lease * 1000),
-                    {name: turn.token for name, turn in held.items()},
-                )
+                async with asyncio.timeout(max(give_up - asked, lease / 12)):
+                    lost = await self._runtime.store.renew(
+                        self._runtime.holder,
+                        now_ms() + int(lease * 1000),
+                        {name: turn.token for name, turn in held.items()},
+                    )
+                self._renewed = asked
                 break
             except Exception:
                 log.exception("leases could not be renewed")
                 if time.monotonic() >= give_up:
                     for turn in held.values():
                         turn.stop(LeaseLost("the lease could not be renewed"))
+                    self._renewed = asked
                     return
                 await asyncio.sleep(lease / 12)
-        for name in renewal.lost:
+        for name in lost:
             if turns.get(name) is held[name]:
                 held[name].stop(LeaseLost("another replica has the task"))
-        for name, request in renewal.cancels.items():
-            if (asked := turns.get(name)) is not None:
-                self._runtime.spawn(asked.cancel(v1.CancelTaskRequest.FromString(request)), f"cancel {name}")
+
+    async def _cancel(self) -> None:
+        """Cancel what other replicas ask to; for the case that their hints were lost."""
+        for name, request in (await self._runtime.store.cancels(self._runtime.holder)).items():
+            if (turn := self._runtime.turns.get(name)) is not None:
+                self._runtime.spawn(turn.cancel(v1.CancelTaskRequest.FromString(request)), f"cancel {name}")
 
     # -- lost turns
 
