@@ -50,30 +50,38 @@ def _fitting(keys: Sequence[Key], kid: str | None) -> list[Key]:
 
 
 class FixedKeys:
-    """Keys that never change. jwks: the object of a JSON Web Key Set. Raises OptionError when it holds no key."""
+    """Keys that never change. jwks: the object of a JSON Web Key Set, or a list of keys. Raises OptionError when there
+    is none in it."""
 
     def __init__(self, jwks: Any) -> None:
-        self._keys = _read(jwks)
+        self._keys = jwks if isinstance(jwks, list) and jwks else _read(jwks)
 
     @classmethod
     def from_file(cls, file: str | Path) -> "FixedKeys":
-        """The keys of a file: a key set or key in JSON, or one public key in PEM. Raises OSError, OptionError."""
-        data = Path(file).read_bytes()
-        if not data.lstrip().startswith(b"{"):
-            for kind in ("RSA", "EC", "OKP"):
-                with suppress(JoseError, ValueError, TypeError):
-                    shown = import_key(data, kind).as_dict(private=False)
-                    shown.pop("kid", None)  # made up from the key; tokens have the issuer's own, or none
-                    return cls({"keys": [shown]})
-            raise OptionError(f"{file} holds no public key")
-        try:
-            return cls(orjson.loads(data))
-        except ValueError as fault:
-            raise OptionError(f"{file} holds no keys: {fault}") from None
+        """The keys of a file, see `keys_of`. Raises OSError, OptionError."""
+        return cls(keys_of(file))
 
     async def keys(self, kid: str | None) -> Sequence[Key]:
         """See KeySource."""
         return _fitting(self._keys, kid)
+
+
+def keys_of(file: str | Path) -> list[Key]:
+    """The keys of a file, private parts and all: a key set or key in JSON, or one key in PEM, which has no id.
+    Raises OSError, OptionError."""
+    data = Path(file).read_bytes()
+    if data.lstrip().startswith(b"{"):
+        try:
+            return _read(orjson.loads(data))
+        except ValueError as fault:
+            raise OptionError(f"{file} holds no keys: {fault}") from None
+    for kind in ("RSA", "EC", "OKP"):
+        with suppress(JoseError, ValueError, TypeError):
+            key = import_key(data, kind)
+            shown = key.as_dict(private=key.is_private)
+            shown.pop("kid", None)  # made up from the key; tokens have the issuer's own, or none
+            return [import_key(shown)]
+    raise OptionError(f"{file} holds no key")
 
 
 def _read(jwks: Any) -> list[Key]:

@@ -34,6 +34,9 @@ _HOST: Final = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?"
 _PREFIX: Final = re.compile(r"(?:/[A-Za-z0-9._~%-]+)*/?")
 _KEPT_DOCUMENTS: Final = 64
 
+Sign = Callable[..., list[dict[str, str]]]
+"""Gives the signatures of a v1.0 card's JSON object, and of other objects as they stand; see signing.Signer."""
+
 
 def interfaces(
     options: Options, http_base: str, grpc_address: str, prefix: str = "", tenant: str = ""
@@ -166,7 +169,8 @@ def _extension(extension: Any) -> v1.AgentExtension:
 async def extended(agent: Agent, call: Call, public: Callable[[], v1.AgentCard]) -> v1.AgentCard | None:
     """The extended card for one caller, None when the agent has none for it (CARD-22 to CARD-24).
 
-    Whatever the agent's extended card leaves unset is filled in from the public card, signatures excepted.
+    Whatever the agent's extended card leaves unset is filled in from the public card; then its signatures, if it has
+    any, no longer hold and are left out.
     """
     source = agent.extended_card
     found = source(call) if callable(source) else source
@@ -179,19 +183,25 @@ async def extended(agent: Agent, call: Call, public: Callable[[], v1.AgentCard])
     for field, _ in given.ListFields():
         card.ClearField(field.name)
     card.MergeFrom(given)
+    if card != given:
+        card.ClearField("signatures")
     return cast(v1.AgentCard, card)
 
 
-def document(card: v1.AgentCard, version: str = "") -> dict[str, Any]:
+def document(card: v1.AgentCard, version: str = "", sign: Sign | None = None) -> dict[str, Any]:
     """The JSON object of a card as asked for by a version: "1.0", "0.3", or "" for both in one (I-10, BL-46).
 
-    A card without v0.3 interfaces has only its v1.0 form, which is then given for every version.
+    A card without v0.3 interfaces has only its v1.0 form, which is then given for every version. sign: signs the v1.0
+    form, for both in one the v1.0 part and the whole (I-58); the v0.3 form is never signed (SIGN-12); default: no one.
     """
     old = None if version == V1 else v03_cards.card_down(card)
-    if old is None:
-        pure: dict[str, Any] = protojson.encode(card)
-        return pure
-    return old if version == V03 else v03_cards.card_hybrid(card)
+    if old is not None and version == V03:
+        return old
+    pure: dict[str, Any] = protojson.encode(card)
+    shown = pure if old is None else v03_cards.card_hybrid(card)
+    if sign is not None:
+        shown["signatures"] = sign(pure, shown)
+    return shown
 
 
 class Request(Protocol):
@@ -225,12 +235,13 @@ class CardPage:
     """Answers HTTP requests for one agent's card (CARD-01, CARD-16, CARD-17, CARD-21).
 
     card: makes the card for a base URL; its result depends on nothing else. options: public address, trust, caching.
+    sign: see `document`.
     The query `bindings=http` leaves out gRPC entries, for clients that refuse a card with a foreign origin in it.
     Each form is encoded once for each base URL, of which the latest 64 are kept.
     """
 
-    def __init__(self, card: Callable[[str], v1.AgentCard], options: Options) -> None:
-        self._card, self._options = card, options
+    def __init__(self, card: Callable[[str], v1.AgentCard], options: Options, sign: Sign | None = None) -> None:
+        self._card, self._options, self._sign = card, options, sign
         self._since = int(time.time())
         self._headers = {
             "cache-control": f"public, max-age={options.card_max_age}",
@@ -277,7 +288,7 @@ class CardPage:
                 del card.supported_interfaces[:]
                 card.supported_interfaces.extend(chosen)
                 card.ClearField("signatures")
-            shown = document(card, version)
+            shown = document(card, version, self._sign)
             body = protojson.dumps(shown)
             while len(self._documents) >= _KEPT_DOCUMENTS:
                 del self._documents[next(iter(self._documents))]
@@ -295,7 +306,10 @@ class CardPage:
 
 
 def _mark(shown: dict[str, Any]) -> str:
-    """A short mark of a card's content. Free JSON has no order of its own, so keys are sorted: replicas agree."""
+    """A short mark of a card's content. Free JSON has no order of its own, so keys are sorted, and a signature looks
+    different each time that it is made, so only its header counts: replicas agree."""
+    if "signatures" in shown:
+        shown = {**shown, "signatures": [signature["protected"] for signature in shown["signatures"]]}
     return hashlib.sha256(orjson.dumps(shown, option=orjson.OPT_SORT_KEYS)).hexdigest()[:24]
 
 

@@ -73,6 +73,13 @@ class Options:
     jwt_issuer: str = option("", "issuer of bearer tokens (JWT) that callers may show; empty: none")
     jwt_audience: str = option("", "audience that bearer tokens must name; goes with `jwt_issuer`")
     jwks_url: str = option("", "address or file with the keys of `jwt_issuer`; empty: as OpenID Connect discovery says")
+    card_keys: tuple[str, ...] = option(
+        (), "files with keys, in PEM or as JSON Web Keys, that sign the card; needs `public_url`; empty: not signed"
+    )
+    card_jku: str = option(
+        "", "address of the public keys, for the signatures; empty: that of `serve_jwks`, if that is on (SIGN-06)"
+    )
+    serve_jwks: bool = option(False, "publish the public parts of `card_keys` at `/.well-known/jwks.json`")
     public_card: bool = option(True, "show the card to everybody; off: to callers who may call")
     cors_origins: tuple[str, ...] = option(
         (), "origins such as `https://app.example` whose web pages may call; `*`: all; empty: none"
@@ -210,6 +217,10 @@ class Options:
             raise OptionError("jwt_issuer and jwt_audience go together; one of them is empty")
         if self.jwks_url and not self.jwt_issuer:
             raise OptionError("jwks_url needs jwt_issuer and jwt_audience")
+        if self.card_keys and not self.public_url:
+            raise OptionError("card_keys needs public_url: no address that a caller made up must be signed")
+        if (self.card_jku or self.serve_jwks) and not self.card_keys:
+            raise OptionError("card_jku and serve_jwks need card_keys")
         for entry in self.push_allow:
             try:
                 if "/" in entry:

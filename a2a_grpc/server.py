@@ -15,10 +15,9 @@ from types import TracebackType
 from typing import Any, Final, Protocol, Self, runtime_checkable
 
 import grpc.aio
-from a2a_stubs import v1
 from aiohttp import web
 
-from a2a_grpc import auth, cards
+from a2a_grpc import auth
 from a2a_grpc.agent import Agent
 from a2a_grpc.auth_rates import InHand, Rates
 from a2a_grpc.bindings.grpc import GrpcBinding, GrpcHost
@@ -27,13 +26,14 @@ from a2a_grpc.bindings.jsonrpc import JsonRpc
 from a2a_grpc.bindings.rest import Rest
 from a2a_grpc.bindings.streams import Streams
 from a2a_grpc.bindings.wire import HttpReply, HttpRequest, query_pairs
-from a2a_grpc.call import ANONYMOUS, REST, Call, Caller, Credentials, Gate, Interceptor
+from a2a_grpc.call import ANONYMOUS, REST, Caller, Credentials, Gate, Interceptor
+from a2a_grpc.card_pages import JWKS, Cards, Places
 from a2a_grpc.config import OptionError, Options
-from a2a_grpc.gateway import Upstream, fronted
+from a2a_grpc.gateway import Upstream
 from a2a_grpc.push_guard import Guard
 from a2a_grpc.push_post import HttpPoster
 from a2a_grpc.routing import ByTenant, surround
-from a2a_grpc.service import RESUME_EXTENSION, A2AService, Owner, subject
+from a2a_grpc.service import A2AService, Owner, subject
 from a2a_grpc.tasks.bus import Bus, LocalBus
 from a2a_grpc.tasks.bus_remote import RemoteBus
 from a2a_grpc.tasks.engine import Engine
@@ -155,6 +155,14 @@ def open_policy(options: Options) -> auth.Policy | None:
     return auth.AnyOf(*ways) if ways else None
 
 
+def open_signer(options: Options) -> Any:
+    """The signing.Signer of the keys that the options name, None for none. Raises OptionError, OSError."""
+    if not options.card_keys:
+        return None
+    here = options.public_url.rstrip("/") + JWKS if options.serve_jwks else ""
+    return _part("signing", "auth").Signer.from_files(options.card_keys, options.card_jku or here)
+
+
 def _gate(authentication: auth.Authentication | None, options: Options) -> Gate | None:
     """What the wires ask first, None when nobody is asked anything."""
     if not options.call_rate:
@@ -211,10 +219,11 @@ class Server:
         self.streams = Streams(self.options.max_streams)
         self.ready = False
         self._started = False
-        self._public: dict[str, tuple[object, cards.CardPage]] = {}
         policy = open_policy(self.options) if authenticators is None else authenticators
         self.authentication = None if policy is None else auth.Authentication(policy)
         """What tells who is calling, None when nobody is asked; counts `failures`."""
+        signer = open_signer(self.options)
+        self._cards = Cards(self.agents, self.options, self._places, self.authentication, signer)
         self._authorizer = authorizer
         self._gate = _gate(self.authentication, self.options)
         self._in_hand = InHand(self.options.call_limit) if self.options.call_limit else None
@@ -331,6 +340,9 @@ class Server:
         scheme = "https" if self.options.tls_cert else "http"
         return f"{scheme}://{self.http_address}" if self._http_host else ""
 
+    def _places(self) -> Places:
+        return Places(self.http_url, self.grpc_address)
+
     def application(self) -> web.Application:
         """The HTTP bindings as an aiohttp application, to run alone or to mount with `add_subapp`.
 
@@ -364,8 +376,8 @@ class Server:
 
     def _servicer(self, name: str, agent: Agent | Upstream, owner: Owner) -> Any:
         if isinstance(agent, Agent):
-            return A2AService(name, agent, self.engine, self.options, self._extended_card(name, agent), owner)
-        agent.present = lambda card, call: self._card(name, self._path(name), self._base(call), card)
+            return A2AService(name, agent, self.engine, self.options, self._cards.extended(name, agent), owner)
+        agent.present = self._cards.presented(name)
         return agent
 
     def _guarded(self, service: Any, agent: str = "") -> Any:
@@ -378,6 +390,7 @@ class Server:
 
     def _make_mounts(self, services: Mapping[str, Any]) -> list[Mount]:
         mounts = [self._mount("", self.service, next(iter(self.agents)))]
+        mounts[0].pages.update(self._cards.pages())
         if len(services) > 1:
             for name, inner in services.items():
                 service = self._guarded(inner, name)
@@ -391,9 +404,7 @@ class Server:
             private = self._gate is not None and not self.options.public_card
             if self._gate is not None and private:
                 await self._gate(Credentials(REST, request.headers, query_pairs(request), request.certificate))
-            if isinstance(agent := self.agents[name], Upstream):
-                await agent.connected()
-            reply = HttpReply(*self._card_page(name, prefix).reply(request, origin))
+            reply = await self._cards.reply(name, prefix, request, origin)
             if private:
                 reply.headers["cache-control"] = "private, no-cache"
             return reply
@@ -406,46 +417,6 @@ class Server:
             card,
             aliases,
         )
-
-    def _card_page(self, name: str, prefix: str) -> cards.CardPage:
-        agent = self.agents[name]
-        source = agent.card if isinstance(agent, Upstream) else agent
-        known, page = self._public.get(prefix, (None, None))
-        if page is None or known is not source:
-            page = cards.CardPage(lambda base: self._card(name, prefix, base), self.options)
-            self._public[prefix] = source, page
-        return page
-
-    def _card(self, name: str, prefix: str, base: str, card: v1.AgentCard | None = None) -> v1.AgentCard:
-        """The card of an agent for a base URL. card: another one of its upstream; default the public one."""
-        tenant = "" if name == next(iter(self.agents)) else name  # who names no tenant reaches the first
-        found = cards.interfaces(self.options, base, self.grpc_address or self.options.public_grpc, prefix, tenant)
-        asked = self.authentication
-        schemes, requirements = (asked.schemes, asked.requirements) if asked else (None, ())
-        agent = self.agents[name]
-        if isinstance(agent, Upstream):
-            return fronted(card or agent.card, found, schemes, requirements)
-        return cards.build(
-            agent,
-            found,
-            push=self.options.push_notifications,
-            extensions=(RESUME_EXTENSION,),
-            security_schemes=schemes,
-            security_requirements=requirements,
-        )
-
-    def _path(self, name: str) -> str:
-        return "" if name == next(iter(self.agents)) else f"/{name}"  # only the path says in v0.3 who is meant
-
-    def _base(self, call: Call) -> str:
-        here = self.http_url
-        return cards.base_url(self.options, here, call.metadata) if here or self.options.public_url else ""
-
-    def _extended_card(self, name: str, agent: Agent) -> Callable[[Call], Any]:
-        async def extended(call: Call) -> v1.AgentCard | None:
-            return await cards.extended(agent, call, lambda: self._card(name, self._path(name), self._base(call)))
-
-        return extended
 
 
 def _poster(options: Options) -> HttpPoster | None:

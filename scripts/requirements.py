@@ -23,8 +23,6 @@ OPEN = {
     "a duty of clients, not proved yet": """OP-SEND-23 OP-STREAM-10 STREAM-12 CTX-05 CARD-11 CARD-18 EXT-13
         AUTH-11 V03-38""",
     "binds the receiver of a webhook": "PUSH-24 PUSH-25 PUSH-26 PUSH-27 PUSH-28",
-    "cards are not signed yet": """SIGN-01 SIGN-02 SIGN-03 SIGN-04 SIGN-05 SIGN-06 SIGN-07 SIGN-08 SIGN-09
-        SIGN-10 SIGN-11 BL-47""",
     "credentials that a task asks for are its author's affair": "AUTH-09 AUTH-10 AUTH-13",
     "there are no custom bindings": "CB-01 CB-02 CB-03 CB-04",
     "a rule for authors of extensions": "EXT-07 EXT-08 EXT-09 EXT-10 EXT-11 EXT-12",

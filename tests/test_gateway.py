@@ -262,7 +262,7 @@ async def test_a_card_that_changes_is_noticed(monkeypatch: pytest.MonkeyPatch) -
 
         first = await name()
         assert first[0] == "Echo" and await name() == first
-        back._public.clear()
+        back._cards._public.clear()
         agent.name = "Renamed"
 
         async def renamed() -> bool:

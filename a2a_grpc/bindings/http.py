@@ -10,7 +10,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from aiohttp import ClientPayloadError, web
@@ -55,7 +55,8 @@ _LOG.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_inf
 """The logger given to aiohttp; bytes that are no HTTP are answered with 400 and are no news."""
 
 CardReader = Callable[[HttpRequest, str], Awaitable[HttpReply]]
-"""Answers a request for a card, given the origin under which this host was reached, such as `http://127.0.0.1:8080`."""
+"""Answers a request for a card or another page, given the origin under which this host was reached, such as
+`http://127.0.0.1:8080`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ class Mount:
     """One agent's place on the host.
 
     prefix: raw path without a last slash, "" for the root. jsonrpc, rest: its wires. card: answers at
-    `<prefix>/.well-known/agent-card.json` and at each of `aliases`, which are whole paths (BL-52).
+    `<prefix>/.well-known/agent-card.json` and at each of `aliases`, which are whole paths (BL-52). pages: what else is
+    shown, by whole paths.
     """
 
     prefix: str
@@ -71,6 +73,7 @@ class Mount:
     rest: Rest
     card: CardReader
     aliases: Sequence[str] = ()
+    pages: dict[str, CardReader] = field(default_factory=dict)
 
 
 class _EventStream(web.StreamResponse):
@@ -125,8 +128,14 @@ class HttpHost:
         self._mounts = {mount.prefix: mount for mount in mounts}
         longest_first = sorted(self._mounts, key=len, reverse=True)
         self._prefix = re.compile(f"(?:{'|'.join(map(re.escape, longest_first))})(?=/|$)")
-        self._cards = {mount.prefix + WELL_KNOWN: mount for mount in mounts}
-        self._cards |= {alias: mount for mount in mounts for alias in mount.aliases}
+        self._pages = {
+            path: (mount, page)
+            for mount in mounts
+            for path, page in (
+                *((path, mount.card) for path in (mount.prefix + WELL_KNOWN, *mount.aliases)),
+                *mount.pages.items(),
+            )
+        }
         self._options = options
         self._streams = streams
         self._cors = Cors(options.cors_origins) if options.cors_origins else None
@@ -222,8 +231,8 @@ class HttpHost:
         return response
 
     async def _dispatch(self, request: web.BaseRequest, path: str, origin: str) -> web.StreamResponse:
-        if (mount := self._cards.get(path)) is not None:
-            return await self._card(mount, request, path, origin)
+        if (shown := self._pages.get(path)) is not None:
+            return await self._page(*shown, request, path, origin)
         found = self._prefix.match(path)
         if found is None:
             return web.Response(status=404, text="nothing is served here\n")
@@ -242,10 +251,12 @@ class HttpHost:
         except A2AError as error:
             return _reply(wire.refuse(asked, error))
 
-    async def _card(self, mount: Mount, request: web.BaseRequest, path: str, origin: str) -> web.StreamResponse:
+    async def _page(
+        self, mount: Mount, page: CardReader, request: web.BaseRequest, path: str, origin: str
+    ) -> web.StreamResponse:
         asked = self._head(request, path)
         try:
-            return _reply(await mount.card(asked, origin))
+            return _reply(await page(asked, origin))
         except (Exception, asyncio.CancelledError) as fault:
             return _reply(mount.rest.refuse(asked, outcome(fault)))
 
