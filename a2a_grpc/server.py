@@ -21,8 +21,9 @@ from a2a_grpc import auth
 from a2a_grpc.agent import Agent
 from a2a_grpc.auth_rates import InHand, Rates
 from a2a_grpc.bindings.grpc import GrpcBinding, GrpcHost
-from a2a_grpc.bindings.http import HttpHost, Mount
+from a2a_grpc.bindings.http import HttpHost
 from a2a_grpc.bindings.jsonrpc import JsonRpc
+from a2a_grpc.bindings.mounts import Mount
 from a2a_grpc.bindings.rest import Rest
 from a2a_grpc.bindings.streams import Streams
 from a2a_grpc.bindings.wire import HttpReply, HttpRequest, query_pairs

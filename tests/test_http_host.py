@@ -12,8 +12,9 @@ from a2a_stubs import v1
 from aiohttp import web
 from fakes import FakeService, status
 
-from a2a_grpc.bindings.http import HttpHost, Mount
+from a2a_grpc.bindings.http import HttpHost
 from a2a_grpc.bindings.jsonrpc import JsonRpc
+from a2a_grpc.bindings.mounts import Mount
 from a2a_grpc.bindings.rest import Rest
 from a2a_grpc.bindings.streams import Streams
 from a2a_grpc.bindings.wire import HttpReply

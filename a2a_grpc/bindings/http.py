@@ -1,50 +1,30 @@
 """HTTP: the host that carries the JSON-RPC and REST wires and the cards, on aiohttp, on a port or inside another app.
 
-Laws: a request becomes an `HttpRequest` with its path still percent-encoded, goes to the wire that its path belongs to,
-and the wire's answer is written as it stands; what a body means is not looked at here. Bodies are bounded before they
-are read (BL-39). Streams are flushed chunk by chunk, never compressed (BL-37), released when their reader leaves
-(SSE-06, BL-35) and cut off alone when it stalls (STREAM-06).
+Laws: a request becomes an `HttpRequest` with its path still percent-encoded, `Mounts` answers it, and the answer is
+written as it stands. Bodies are bounded while they are read (BL-39). Streams are flushed chunk by chunk, never
+compressed (BL-37), released when their reader leaves (SSE-06, BL-35) and cut off alone when it stalls (STREAM-06).
 """
 
 import asyncio
 import logging
-import re
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from aiohttp import ClientPayloadError, web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from a2a_grpc.bindings.cors import Cors
-from a2a_grpc.bindings.jsonrpc import JsonRpc
-from a2a_grpc.bindings.rest import Rest
+from a2a_grpc.bindings.mounts import Mount, Mounts
 from a2a_grpc.bindings.streams import Running, Streams
 from a2a_grpc.bindings.tls import of_connection, tls_context
-from a2a_grpc.bindings.wire import JSON, HttpReply, HttpRequest, HttpStream, outcome
-from a2a_grpc.cards import WELL_KNOWN
+from a2a_grpc.bindings.wire import JSON, HttpReply, HttpRequest, HttpStream
 from a2a_grpc.config import Options
 from a2a_grpc.errors import (
     A2AError,
     InternalError,
-    MediaTypeError,
     ParseError,
-    PayloadTooLargeError,
     UnavailableError,
 )
 from a2a_grpc.protojson import dumps
-
-JSONRPC_PATHS: Final = frozenset({"", "/", "/a2a/jsonrpc", "/a2a/jsonrpc/"})
-"""Where JSON-RPC answers below a mount's prefix; every other path is REST."""
-
-HEALTH: Final = "/healthz"
-"""Answers 200 while the process can answer at all."""
-
-READY: Final = "/readyz"
-"""Answers 200 while new work is welcome, else 503."""
-
-HSTS: Final = "max-age=31536000"
-"""What Strict-Transport-Security says on a port with TLS (SEC-06)."""
 
 _BACKLOG: Final = 1024
 _LAST_WORDS: Final = 0.25
@@ -53,27 +33,6 @@ _LAST_WORDS: Final = 0.25
 _LOG: Final = logging.getLogger("a2a_grpc.http")
 _LOG.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError)))
 """The logger given to aiohttp; bytes that are no HTTP are answered with 400 and are no news."""
-
-CardReader = Callable[[HttpRequest, str], Awaitable[HttpReply]]
-"""Answers a request for a card or another page, given the origin under which this host was reached, such as
-`http://127.0.0.1:8080`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mount:
-    """One agent's place on the host.
-
-    prefix: raw path without a last slash, "" for the root. jsonrpc, rest: its wires. card: answers at
-    `<prefix>/.well-known/agent-card.json` and at each of `aliases`, which are whole paths (BL-52). pages: what else is
-    shown, by whole paths.
-    """
-
-    prefix: str
-    jsonrpc: JsonRpc
-    rest: Rest
-    card: CardReader
-    aliases: Sequence[str] = ()
-    pages: dict[str, CardReader] = field(default_factory=dict)
 
 
 class _EventStream(web.StreamResponse):
@@ -125,22 +84,9 @@ class HttpHost:
         *,
         ready: Callable[[], bool] = lambda: True,
     ) -> None:
-        self._mounts = {mount.prefix: mount for mount in mounts}
-        longest_first = sorted(self._mounts, key=len, reverse=True)
-        self._prefix = re.compile(f"(?:{'|'.join(map(re.escape, longest_first))})(?=/|$)")
-        self._pages = {
-            path: (mount, page)
-            for mount in mounts
-            for path, page in (
-                *((path, mount.card) for path in (mount.prefix + WELL_KNOWN, *mount.aliases)),
-                *mount.pages.items(),
-            )
-        }
+        self._mounts = Mounts(mounts, options, ready)
         self._options = options
         self._streams = streams
-        self._cors = Cors(options.cors_origins) if options.cors_origins else None
-        self._fixed = {"strict-transport-security": HSTS} if options.tls_cert else {}
-        self._probes = {HEALTH: lambda: True, READY: ready}
         self._runner: web.ServerRunner | None = None
         self._origin = ""
         self.running = Running()
@@ -209,56 +155,16 @@ class HttpHost:
     async def _answer(self, request: web.BaseRequest, path: str, origin: str) -> web.StreamResponse:
         self.running.enter()
         try:
-            if (probe := self._probes.get(path)) is not None:
-                good = probe()
-                return web.Response(status=200 if good else 503, text="ok\n" if good else "not ready\n")
-            if self._cors is None:
-                return self._marked(request, await self._dispatch(request, path, origin))
-            early = self._cors.preflight(request.method, _read_head(request, path).headers)
-            return _reply(early) if early else self._marked(request, await self._dispatch(request, path, origin))
+            asked = self._head(request, path)
+            answer, refuse = await self._mounts.answer(asked, origin, lambda: self._read_body(request))
+            if isinstance(answer, HttpReply):
+                return _reply(answer)
+            try:
+                return await self._stream(request, answer, path)
+            except A2AError as error:
+                return _reply(refuse(asked, error))
         finally:
             self.running.leave()
-
-    def _marked(self, request: web.BaseRequest, response: web.StreamResponse) -> web.StreamResponse:
-        """The response with the headers that every answer of this host has, unless it is on its way already."""
-        if response.prepared or not (self._fixed or self._cors):
-            return response
-        told = dict(self._fixed)
-        if self._cors is not None:
-            told |= self._cors.headers({"origin": request.headers.get("Origin", "")})
-            told["vary"] = ", ".join(filter(None, (response.headers.get("vary"), told["vary"])))
-        response.headers.update(told)
-        return response
-
-    async def _dispatch(self, request: web.BaseRequest, path: str, origin: str) -> web.StreamResponse:
-        if (shown := self._pages.get(path)) is not None:
-            return await self._page(*shown, request, path, origin)
-        found = self._prefix.match(path)
-        if found is None:
-            return web.Response(status=404, text="nothing is served here\n")
-        mount = self._mounts[found[0]]
-        asked = self._head(request, path[found.end() :])
-        wire = mount.jsonrpc if asked.path in JSONRPC_PATHS else mount.rest
-        try:
-            asked.body = await self._read_body(request)
-        except A2AError as error:
-            return _reply(wire.refuse(asked, error))
-        answer = await wire.answer(asked)
-        if isinstance(answer, HttpReply):
-            return _reply(answer)
-        try:
-            return await self._stream(request, answer, path)
-        except A2AError as error:
-            return _reply(wire.refuse(asked, error))
-
-    async def _page(
-        self, mount: Mount, page: CardReader, request: web.BaseRequest, path: str, origin: str
-    ) -> web.StreamResponse:
-        asked = self._head(request, path)
-        try:
-            return _reply(await page(asked, origin))
-        except (Exception, asyncio.CancelledError) as fault:
-            return _reply(mount.rest.refuse(asked, outcome(fault)))
 
     def _head(self, request: web.BaseRequest, path: str) -> HttpRequest:
         asked = _read_head(request, path)
@@ -267,22 +173,14 @@ class HttpHost:
         return asked
 
     async def _read_body(self, request: web.BaseRequest) -> bytes:
-        """The body, whole and bounded. Raises PayloadTooLargeError, MediaTypeError (compressed), or ParseError (broken,
-        or stalled for `stall_timeout` seconds)."""
+        """The body, bounded. Raises ParseError: broken, or stalled for `stall_timeout` seconds."""
         limit, content = self._options.max_request_bytes, request.content
-        if request.headers.get("Content-Encoding", "identity").lower() != "identity":
-            raise MediaTypeError("A compressed body is not accepted")
-        if (request.content_length or 0) > limit:
-            raise _too_large(limit)
         try:
-            body = content.read_nowait() if content.is_eof() else await self._collect(request, limit)
+            return content.read_nowait() if content.is_eof() else await self._collect(request, limit)
         except (ClientPayloadError, HttpProcessingError):
             raise ParseError("The body is broken") from None
         except TimeoutError:
             raise ParseError("The rest of the body did not come") from None
-        if len(body) > limit:
-            raise _too_large(limit)
-        return body
 
     async def _collect(self, request: web.BaseRequest, limit: int) -> bytes:
         """What arrives until the end of the body or past the limit."""
@@ -303,7 +201,7 @@ class HttpHost:
         def gone() -> bool:
             return request.transport is None or request.transport.is_closing()
 
-        response = self._marked(request, _EventStream(status=answer.status, headers=answer.headers))
+        response = _EventStream(status=answer.status, headers=answer.headers)
         try:
             with self._streams.open(path, self._options.stall_timeout, gone) as stream:
                 try:
@@ -329,10 +227,6 @@ def _abort(request: web.BaseRequest) -> None:
     task.uncancel()
     if request.transport is not None:
         request.transport.abort()
-
-
-def _too_large(limit: int) -> PayloadTooLargeError:
-    return PayloadTooLargeError(f"The request is larger than the limit of {limit} bytes")
 
 
 def _read_head(request: web.BaseRequest, path: str) -> HttpRequest:

@@ -12,7 +12,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from a2a_grpc.agent import TaskHandle
 from a2a_grpc.bindings import sse
-from a2a_grpc.bindings.http import HEALTH
+from a2a_grpc.bindings.mounts import HEALTH
 from a2a_grpc.call import GRPC, JSONRPC, REST
 from a2a_grpc.cards import WELL_KNOWN
 from a2a_grpc.errors import ResourceExhaustedError

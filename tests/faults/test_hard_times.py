@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from a2a_stubs import v1
 
-from a2a_grpc.bindings.http import HEALTH, READY
+from a2a_grpc.bindings.mounts import HEALTH, READY
 from a2a_grpc.call import GRPC, JSONRPC, REST
 from a2a_grpc.errors import InternalError
 from tests.faults.processes import BINDINGS, at_work, clients, ended, fetch, message, numbered, serving, texts, within

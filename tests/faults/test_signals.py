@@ -13,7 +13,7 @@ from a2a_stubs import v1, v1_grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from a2a_grpc.bindings import sse
-from a2a_grpc.bindings.http import HEALTH, READY
+from a2a_grpc.bindings.mounts import HEALTH, READY
 from a2a_grpc.call import GRPC, JSONRPC, REST, V03
 from a2a_grpc.client import Client
 from a2a_grpc.errors import A2AError, UnavailableError

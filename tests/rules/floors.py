@@ -13,7 +13,7 @@ FLOORS = {
         tasks.invoke tasks.memory tasks.parts tasks.postgres tasks.postgres_commits tasks.postgres_link tasks.run
         tasks.schema tasks.schema_postgres tasks.sqlite tasks.sqlite_file tasks.start tasks.state tasks.store
         tasks.upkeep tasks.views""",
-    3: """bindings bindings.cors bindings.grpc bindings.health bindings.http bindings.jsonrpc
+    3: """bindings bindings.cors bindings.grpc bindings.health bindings.http bindings.jsonrpc bindings.mounts
         bindings.reflection bindings.rest bindings.rpc bindings.sse bindings.streams bindings.tls
         bindings.wire card_pages client client_wires gateway routing service""",
     4: """__main__ cli commands commands.call commands.db commands.gateway commands.serve commands.words demo mcp server

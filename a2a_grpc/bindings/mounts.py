@@ -1,0 +1,153 @@
+"""What is where on an HTTP port: agents with their wires and cards, probes, and what browsers ask.
+
+Laws: no HTTP library. A request goes to the wire that its path belongs to; what its body means is not looked at here.
+The body is read by the host, and only when a wire wants it; what is announced too large or compressed is refused before
+(BL-39). The hosts are `bindings.http` and `bindings.asgi`.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from a2a_grpc.bindings.cors import Cors
+from a2a_grpc.bindings.jsonrpc import JsonRpc
+from a2a_grpc.bindings.rest import Rest
+from a2a_grpc.bindings.wire import Answer, HttpReply, HttpRequest, outcome
+from a2a_grpc.cards import WELL_KNOWN
+from a2a_grpc.config import Options
+from a2a_grpc.errors import A2AError, MediaTypeError, PayloadTooLargeError
+
+JSONRPC_PATHS: Final = frozenset({"", "/", "/a2a/jsonrpc", "/a2a/jsonrpc/"})
+"""Where JSON-RPC answers below a mount's prefix; every other path is REST."""
+
+HEALTH: Final = "/healthz"
+"""Answers 200 while the process can answer at all."""
+
+READY: Final = "/readyz"
+"""Answers 200 while new work is welcome, else 503."""
+
+HSTS: Final = "max-age=31536000"
+"""What Strict-Transport-Security says on a port with TLS (SEC-06)."""
+
+CardReader = Callable[[HttpRequest, str], Awaitable[HttpReply]]
+"""Answers a request for a card or another page, given the origin under which the host was reached, such as
+`http://127.0.0.1:8080`."""
+
+Refuse = Callable[[HttpRequest, A2AError], HttpReply]
+"""The reply to a request that the host refuses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One agent's place on the host.
+
+    prefix: raw path without a last slash, "" for the root. jsonrpc, rest: its wires. card: answers at
+    `<prefix>/.well-known/agent-card.json` and at each of `aliases`, which are whole paths (BL-52). pages: what else is
+    shown, by whole paths.
+    """
+
+    prefix: str
+    jsonrpc: JsonRpc
+    rest: Rest
+    card: CardReader
+    aliases: Sequence[str] = ()
+    pages: dict[str, CardReader] = field(default_factory=dict)
+
+
+class Mounts:
+    """Everything on a host. mounts: the longest prefix that fits a path wins. options: TLS, origins, limits. ready:
+    whether new work is welcome, for `/readyz`; default always."""
+
+    def __init__(self, mounts: Sequence[Mount], options: Options, ready: Callable[[], bool] = lambda: True) -> None:
+        self._mounts = {mount.prefix: mount for mount in mounts}
+        longest_first = sorted(self._mounts, key=len, reverse=True)
+        self._prefix = re.compile(f"(?:{'|'.join(map(re.escape, longest_first))})(?=/|$)")
+        self._pages = {path: (mount, page) for mount in mounts for path, page in mount.pages.items()}
+        for mount in mounts:
+            self._pages |= dict.fromkeys((mount.prefix + WELL_KNOWN, *mount.aliases), (mount, mount.card))
+        self._limit = options.max_request_bytes
+        self._cors = Cors(options.cors_origins) if options.cors_origins else None
+        self._fixed = {"strict-transport-security": HSTS} if options.tls_cert else {}
+        self._probes = {HEALTH: lambda: True, READY: ready}
+
+    async def answer(
+        self, asked: HttpRequest, origin: str, read: Callable[[], Awaitable[bytes]]
+    ) -> tuple[Answer, Refuse]:
+        """The answer to a request without its body, and how to refuse the request if a stream cannot be begun.
+
+        origin: under which the host was reached. read: gives the body; may raise what `check` and `too_large` tell of.
+        """
+        if (probe := self._probes.get(asked.path)) is not None:
+            good = probe()
+            return _text(200 if good else 503, "ok\n" if good else "not ready\n"), self._refused
+        if self._cors is not None and (early := self._cors.preflight(asked.verb, asked.headers)):
+            return early, self._refused
+        answer, refuse = await self._dispatch(asked, origin, read)
+        if self._fixed or self._cors:
+            self.mark(asked.headers, answer.headers)
+        return answer, refuse
+
+    def mark(self, asked: Mapping[str, str], told: dict[str, str]) -> None:
+        """Add to the headers of an answer what every answer of this host has. asked: the headers of the request."""
+        told |= self._fixed
+        if self._cors is not None:
+            vary = told.get("vary")
+            told |= self._cors.headers(asked)
+            if vary:
+                told["vary"] = f"{vary}, {told['vary']}"
+
+    async def _dispatch(
+        self, asked: HttpRequest, origin: str, read: Callable[[], Awaitable[bytes]]
+    ) -> tuple[Answer, Refuse]:
+        path = asked.path
+        if (shown := self._pages.get(path)) is not None:
+            return await _page(*shown, asked, origin), self._refused
+        found = self._prefix.match(path)
+        if found is None:
+            return _text(404, "nothing is served here\n"), self._refused
+        mount = self._mounts[found[0]]
+        asked.path = below = path[found.end() :]
+        wire = mount.jsonrpc if below in JSONRPC_PATHS else mount.rest
+
+        def refuse(asked: HttpRequest, error: A2AError) -> HttpReply:
+            reply = wire.refuse(asked, error)
+            self.mark(asked.headers, reply.headers)
+            return reply
+
+        try:
+            self._check(asked.headers)
+            asked.body = await read()
+            if len(asked.body) > self._limit:
+                raise too_large(self._limit)
+        except A2AError as error:
+            return wire.refuse(asked, error), refuse
+        return await wire.answer(asked), refuse
+
+    def _check(self, headers: Mapping[str, str]) -> None:
+        """Raise MediaTypeError for a compressed body, PayloadTooLargeError for one that is announced too large."""
+        if headers.get("content-encoding", "identity").lower() != "identity":
+            raise MediaTypeError("A compressed body is not accepted")
+        length = headers.get("content-length", "")
+        if length.isascii() and length.isdigit() and int(length) > self._limit:
+            raise too_large(self._limit)
+
+    def _refused(self, asked: HttpRequest, error: A2AError) -> HttpReply:
+        raise error
+
+
+async def _page(mount: Mount, page: CardReader, asked: HttpRequest, origin: str) -> HttpReply:
+    try:
+        return await page(asked, origin)
+    except (Exception, asyncio.CancelledError) as fault:
+        return mount.rest.refuse(asked, outcome(fault))
+
+
+def _text(status: int, text: str) -> HttpReply:
+    return HttpReply(status, {"content-type": "text/plain; charset=utf-8"}, text.encode())
+
+
+def too_large(limit: int) -> PayloadTooLargeError:
+    """The refusal of a body of more bytes than the limit."""
+    return PayloadTooLargeError(f"The request is larger than the limit of {limit} bytes")
