@@ -32,9 +32,12 @@ def option(
     low: float | None = None,
     high: float | None = None,
     choices: tuple[Any, ...] = (),
+    secret: bool = False,
 ) -> Any:
-    """One row: default value, meaning, and the smallest, largest or listed values allowed."""
-    return field(default=default, metadata={"meaning": meaning, "low": low, "high": high, "choices": choices})
+    """One row: default value, meaning, and the smallest, largest or listed values allowed. A secret is in no repr, and
+    no flag, which everybody on a machine may read (SEC-05)."""
+    metadata = {"meaning": meaning, "low": low, "high": high, "choices": choices, "secret": secret}
+    return field(default=default, metadata=metadata, repr=not secret)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +123,12 @@ class Options:
     )
     push_allow: tuple[str, ...] = option(
         (), "hosts, addresses and networks (`10.1.0.0/16`) that webhooks may have although they are not public (BL-05)"
+    )
+    secret_keys: tuple[str, ...] = option(
+        (),
+        "keys of `a2a-grpc push key` that seal push configs in the store: the first is used, the others still open;"
+        " given by A2A_GRPC_SECRET_KEYS or a file, there is no flag (PUSH-23)",
+        secret=True,
     )
     push_https_only: bool = option(False, "refuse webhooks without TLS (PUSH-22)")
     push_concurrency: int = option(
@@ -244,7 +253,8 @@ def _check(name: str, value: Any, kind: Any, rule: Mapping[str, Any]) -> None:
     if not isinstance(value, (int, float) if expected is float else expected) or (
         isinstance(value, bool) and expected is not bool
     ):
-        raise OptionError(f"{name} must be of type {expected.__name__}, not {value!r}")
+        told = "" if rule["secret"] else f", not {value!r}"
+        raise OptionError(f"{name} must be of type {expected.__name__}{told}")
     for entry in value if isinstance(value, tuple) else (value,):
         if rule["choices"] and entry not in rule["choices"]:
             raise OptionError(f"{name} must be one of {', '.join(rule['choices'])}, not {entry!r}")

@@ -19,6 +19,7 @@ from a2a_grpc.errors import (
     PushNotificationNotSupportedError,
 )
 from a2a_grpc.push_guard import Guard
+from a2a_grpc.push_secrets import Seal
 from a2a_grpc.tasks.store import PushConfig
 
 LONGEST_ID: Final = 1024
@@ -105,21 +106,27 @@ def check_history(asked: v1.SendMessageConfiguration | v1.GetTaskRequest | v1.Li
         raise InvalidParamsError(violations=[(f"{path}historyLength", "must not be negative")])
 
 
-def push_config(config: v1.TaskPushNotificationConfig, call: Call) -> PushConfig:
-    """The form in which a config is kept: task id and id are set already (PUSH-29, L-39)."""
+def push_config(config: v1.TaskPushNotificationConfig, call: Call, seal: Seal) -> PushConfig:
+    """The form in which a config is kept: task id and id are set already (PUSH-23, PUSH-29, L-39)."""
     extra = call.request_metadata.get(PUSH_EXTRAS)
     return PushConfig(
         config.task_id,
         config.id,
-        config.SerializeToString(),
+        seal.close(config.SerializeToString(), config.task_id, config.id),
         call.version,
         orjson.dumps(extra) if extra is not None else b"",
     )
 
 
-def shown_push_config(stored: PushConfig, call: Call, *, redact: bool) -> v1.TaskPushNotificationConfig:
-    """A kept config as an answer; `redact` leaves the secrets out (I-60)."""
-    shown = v1.TaskPushNotificationConfig.FromString(stored.config)
+def opened(stored: PushConfig, seal: Seal) -> v1.TaskPushNotificationConfig:
+    """A kept config as it was made. Raises Sealed."""
+    kept = seal.open(stored.config, stored.task_id, stored.config_id)
+    return v1.TaskPushNotificationConfig.FromString(kept)
+
+
+def shown_push_config(stored: PushConfig, call: Call, seal: Seal, *, redact: bool) -> v1.TaskPushNotificationConfig:
+    """A kept config as an answer; `redact` leaves the secrets out (I-60). Raises Sealed."""
+    shown = opened(stored, seal)
     if redact:
         shown.ClearField("token")
         shown.authentication.ClearField("credentials")

@@ -21,9 +21,11 @@ from yarl import URL
 
 from a2a_grpc.call import V03, V1, trace_headers
 from a2a_grpc.config import Options
+from a2a_grpc.content import opened
 from a2a_grpc.errors import A2AError, InvalidParamsError, TaskNotFoundError
 from a2a_grpc.protojson import dumps, to_json
 from a2a_grpc.push_hosts import Hosts, Outcome, Poster
+from a2a_grpc.push_secrets import Seal, Sealed
 from a2a_grpc.tasks.bus import Bus
 from a2a_grpc.tasks.start import now_ms
 from a2a_grpc.tasks.state import INTERRUPTED, Fold, state_of, status_of
@@ -108,12 +110,14 @@ class Deliverer:
     """Sends what is due while it is started.
 
     store, bus: those of the engine; holder: this process's name in claims. poster: who calls; None: nothing is sent.
-    Through `put` and `drop` configs are made and deleted, so that what is on its way stops first (PUSH-07).
+    Through `put` and `drop` configs are made and deleted, so that what is on its way stops first (PUSH-07). seal: in
+    which configs are kept, by the option `secret_keys`.
     """
 
     def __init__(self, store: Store, bus: Bus, options: Options, holder: str, poster: Poster | None) -> None:
         self._store, self._bus, self._options, self._holder = store, bus, options, holder
         self._poster = poster
+        self.seal = Seal(options.secret_keys)
         self._forms = {**FORMS, V03: OLD_EVENTS} if options.v03_push == "event" else FORMS
         self._hosts = Hosts(max(1, options.push_concurrency // 4))
         self._limit = attempts_within(options.push_give_up)
@@ -236,25 +240,32 @@ class Deliverer:
 
     async def _deliver(self, poster: Poster, delivery: Delivery, until: float) -> None:
         """Send what is due to one webhook, until there is no more, it fails, or others are to have their turn."""
-        config = v1.TaskPushNotificationConfig.FromString(delivery.config.config)
-        sending = _Sending(poster, delivery, config, delivery.cursor, delivery.attempts)
-        host = _host_of(config.url)
+        nobody = v1.TaskPushNotificationConfig(task_id=delivery.config.task_id, id=delivery.config.config_id)
+        sending = _Sending(poster, delivery, nobody, delivery.cursor, delivery.attempts)
         try:
-            if wait := await self._hosts.enter(host):
-                sending.said = RESTS
-                await self._report(sending, wait)
-                return
-            outcome = None
-            try:
-                outcome = await self._follow(sending, until)
-            finally:
-                self._hosts.leave(host, outcome and outcome.ill)
-            await self._report(sending, 0 if outcome.delivered else self._failed(sending, outcome))
+            await self._report(sending, await self._attempt(sending, until))
         except asyncio.CancelledError:
             await self._report(sending, 0)
             raise
         except Exception:
             log.exception("task %s: sending to a webhook broke off; it is tried again", delivery.config.task_id)
+
+    async def _attempt(self, sending: _Sending, until: float) -> float:
+        """Seconds after which there is to be another attempt, as for `_report`."""
+        try:
+            sending.config = opened(sending.delivery.config, self.seal)
+        except Sealed as fault:
+            return self._failed(sending, Outcome(False, str(fault)))
+        host = host_of(sending.config.url)
+        if wait := await self._hosts.enter(host):
+            sending.said = RESTS
+            return wait
+        outcome = None
+        try:
+            outcome = await self._follow(sending, until)
+        finally:
+            self._hosts.leave(host, outcome and outcome.ill)
+        return 0 if outcome.delivered else self._failed(sending, outcome)
 
     async def _follow(self, sending: _Sending, until: float) -> Outcome:
         delivery = sending.delivery
@@ -313,7 +324,7 @@ class Deliverer:
         sending.attempts += 1
         sending.said = outcome.said
         config = sending.config
-        what = config.task_id, config.id, _host_of(config.url), outcome.said
+        what = config.task_id, config.id, host_of(config.url), outcome.said
         if outcome.gone or sending.attempts >= self._limit:
             log.error("task %s: webhook %s at %s is given up: %s", *what)
             return float("inf")
@@ -335,7 +346,7 @@ class Deliverer:
             )
 
 
-def _host_of(url: str) -> str:
+def host_of(url: str) -> str:
     """Host and port of a webhook: all that a log may say of its address."""
     try:
         return URL(url).authority.rpartition("@")[2]

@@ -264,6 +264,8 @@ class Server:
         if not self._started:
             await self.store.open()
             self._started = True
+            if self.options.push_notifications and not self.options.secret_keys and isinstance(self.store, HasSchema):
+                log.warning("secrets of webhooks are kept as they are: see the option secret_keys")
             try:
                 await self.engine.start()
                 await asyncio.gather(*(upstream.open() for upstream in self._upstreams))

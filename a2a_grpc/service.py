@@ -182,7 +182,7 @@ class A2AService(v1_grpc.A2AServiceServicer):
         stored.CopyFrom(request)
         stored.ClearField("tenant")
         stored.id = request.id or (request.task_id if call.version == V03 else str(uuid.uuid4()))
-        config = content.push_config(stored, call)
+        config = content.push_config(stored, call, self._engine.push.seal)
         if not await self._engine.push.put(scope, config):
             raise TaskNotFoundError
         return self._shown(config, call)
@@ -309,4 +309,6 @@ class A2AService(v1_grpc.A2AServiceServicer):
         return task
 
     def _shown(self, config: PushConfig, call: Call) -> v1.TaskPushNotificationConfig:
-        return content.shown_push_config(config, call, redact=self._options.redact_push_credentials)
+        return content.shown_push_config(
+            config, call, self._engine.push.seal, redact=self._options.redact_push_credentials
+        )

@@ -49,7 +49,7 @@ def options_parser(prog: str, description: str) -> argparse.ArgumentParser:
         epilog="Each option is also read from the environment, such as A2A_GRPC_MAX_PARTS, and from --config.",
     )
     parser.add_argument("--config", metavar="FILE", help="TOML file with options")
-    for row in fields(config.Options):
+    for row in (row for row in fields(config.Options) if not row.metadata["secret"]):
         flag, meaning = "--" + row.name.replace("_", "-"), IDS.sub("", row.metadata["meaning"]).replace("%", "%%")
         if row.type is bool:
             parser.add_argument(flag, action=argparse.BooleanOptionalAction, default=None, help=meaning)

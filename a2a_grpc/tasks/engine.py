@@ -372,7 +372,7 @@ class Engine:
         config.ClearField("tenant")
         config.task_id, config.id = task_id, config.id or task_id
         self.push.watch(task_id)
-        return (push_config(config, call),)
+        return (push_config(config, call, self.push.seal),)
 
     # -- reading
 

@@ -8,7 +8,7 @@ FLOORS = {
         v03 v03_cards v03_errors v03_json v03_names v03_params v03_paths v03_proto
         v03_results""",
     2: """agent auth auth_basic auth_jwt auth_keys auth_rates cards content paging push push_guard push_hosts
-        push_post signing telemetry verification tasks tasks.bus tasks.bus_nats tasks.bus_postgres
+        push_post push_secrets signing telemetry verification tasks tasks.bus tasks.bus_nats tasks.bus_postgres
         tasks.bus_remote tasks.cancels tasks.commits tasks.context tasks.engine tasks.feed tasks.fence tasks.handle
         tasks.invoke tasks.memory tasks.parts tasks.postgres tasks.postgres_commits tasks.postgres_link tasks.run
         tasks.schema tasks.schema_postgres tasks.sqlite tasks.sqlite_file tasks.start tasks.state tasks.store
