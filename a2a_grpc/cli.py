@@ -24,6 +24,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "gateway": "serve an agent that runs elsewhere on every wire",
     "call": "call an agent and print its answers",
     "db": "check or upgrade the tables of a store",
+    "push": "list webhooks that are behind, replay those that were given up",
 }
 """What there is to do; each is a module below commands/ with `parser()` and `run(words)`, which gives the exit code."""
 

@@ -114,7 +114,7 @@ def lasting_store(options: Options) -> HasSchema:
     """The store that the options name, not yet opened, if it outlives its process. Raises OptionError."""
     store = open_store(options)
     if not isinstance(store, HasSchema):
-        raise OptionError("this store has no tables to look after")
+        raise OptionError("this store has no tables to look after: it does not outlive its process")
     return store
 
 

@@ -1,0 +1,119 @@
+"""`a2a-grpc push`: webhooks that are behind or were given up, and how those are taken up again.
+
+Laws: words and JSON lines only; what a store keeps is known below. Of a webhook's address only the host is shown. It
+works beside the server that serves from the store, which goes on with what is taken up again within a second or two.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from a2a_grpc import config
+from a2a_grpc.commands.words import Parser, UsageError
+from a2a_grpc.content import opened
+from a2a_grpc.push import host_of
+from a2a_grpc.push_secrets import Seal, Sealed, new_key
+from a2a_grpc.server import lasting_store
+from a2a_grpc.tasks.start import now_ms
+from a2a_grpc.tasks.store import NEVER, Backlog, Store, StoreError
+
+PAGE: Final = 500
+"""Webhooks read, or taken up again, at a time."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """What follows `a2a-grpc push`."""
+    made = Parser(prog="a2a-grpc push", description="Looks after webhooks; prints JSON, one document a line.")
+    told = "list what is behind, replay what was given up, or make a key for the option secret_keys"
+    made.add_argument("action", choices=("list", "replay", "key"), help=told)
+    made.add_argument("--task", metavar="ID", help="only the webhooks of this task")
+    made.add_argument("--host", metavar="HOST[:PORT]", help="only webhooks at this host")
+    made.add_argument("--given-up", action="store_true", help="list: only those that were given up")
+    made.add_argument("--all", action="store_true", help="replay: all that were given up")
+    made.add_argument("--store", metavar="URL", help="as for serve; default: from the environment")
+    made.add_argument("--config", metavar="FILE", help="TOML file with options")
+    return made
+
+
+def run(words: Sequence[str]) -> int:
+    """Code 0, or 1 when there was nothing to take up again."""
+    arguments = parser().parse_args(words)
+    if arguments.action == "key":
+        print(new_key())
+        return 0
+    replay = arguments.action == "replay"
+    if replay and not (arguments.task or arguments.host or arguments.all):
+        raise UsageError("replay needs --task, --host or --all")
+    try:
+        options = config.read(arguments.config, store=arguments.store)
+        seal = Seal(options.secret_keys)
+        done = asyncio.run(_work(lasting_store(options), seal, arguments, replay))
+    except (OSError, config.OptionError, StoreError) as fault:
+        raise UsageError(str(fault)) from None
+    if replay:
+        print(f"{done} taken up again", file=sys.stderr)
+    return int(replay and not done)
+
+
+async def _work(store: Any, seal: Seal, arguments: argparse.Namespace, replay: bool) -> int:
+    await store.open_beside()
+    try:
+        done = 0
+        async for page in _found(store, seal, arguments, replay or arguments.given_up):
+            for line, _ in page:
+                print(json.dumps(line), flush=True)
+            if replay:
+                done += await store.revive([found.delivery.config for _, found in page])
+        return done
+    finally:
+        await store.close()
+
+
+async def _found(
+    store: Store, seal: Seal, arguments: argparse.Namespace, given_up: bool
+) -> AsyncIterator[list[tuple[dict[str, Any], Backlog]]]:
+    """What was asked for, a page at a time, each with its line."""
+    after = ("", "")
+    while page := await store.backlog(after, PAGE, given_up):
+        lines = [(_line(found, seal), found) for found in page]
+        yield [
+            (line, found)
+            for line, found in lines
+            if arguments.task in (None, line["taskId"])
+            and arguments.host in (None, line["host"], (line["host"] or "").rpartition(":")[0])
+        ]
+        last = page[-1].delivery.config
+        after = last.task_id, last.config_id
+
+
+def _line(found: Backlog, seal: Seal) -> dict[str, Any]:
+    (agent, tenant, owner), kept, cursor, due, attempts, _ = found.delivery
+    try:
+        host = host_of(opened(kept, seal).url)
+    except Sealed:
+        host = None
+    waits = now_ms() < found.next_ms
+    return {
+        "taskId": kept.task_id,
+        "configId": kept.config_id,
+        "agent": agent,
+        "tenant": tenant,
+        "owner": owner,
+        "host": host,
+        "version": kept.version,
+        "state": "given up" if found.given_up_ms else "waiting" if waits else "due",
+        "sent": cursor,
+        "reached": due,
+        "attempts": attempts,
+        "said": found.said,
+        "next": _time(found.next_ms) if waits and found.next_ms < NEVER else None,
+        "givenUp": _time(found.given_up_ms) if found.given_up_ms else None,
+    }
+
+
+def _time(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
