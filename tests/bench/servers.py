@@ -24,7 +24,7 @@ from a2a_stubs import v1_grpc
 from aiohttp import web
 
 from a2a_grpc import Agent, Options, Server, TaskHandle
-from a2a_grpc.cli import spare_collector
+from a2a_grpc.commands.serve import spare_collector
 
 CHUNK: Final = "a chunk of text, "
 
