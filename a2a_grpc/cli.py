@@ -23,6 +23,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "serve": "serve an agent on every wire",
     "gateway": "serve an agent that runs elsewhere on every wire",
     "call": "call an agent and print its answers",
+    "card": "sign or verify a card",
     "db": "check or upgrade the tables of a store",
     "push": "list webhooks that are behind, replay those that were given up",
 }

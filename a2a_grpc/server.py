@@ -46,8 +46,9 @@ from a2a_grpc.tasks.store import Store
 log: Final = logging.getLogger("a2a_grpc")
 
 
-def _part(module: str, extra: str) -> Any:
-    """A module of the package that needs a driver, loaded when it is asked for."""
+def part(module: str, extra: str) -> Any:
+    """A module of the package that needs more than the package does, loaded when it is asked for. Raises OptionError
+    when what an extra of the package brings is not installed."""
     try:
         return importlib.import_module(f"a2a_grpc.{module}")
     except ModuleNotFoundError as missing:
@@ -55,7 +56,7 @@ def _part(module: str, extra: str) -> Any:
 
 
 def _postgres(url: str, options: Options) -> Store:
-    store: Store = _part("tasks.postgres", "postgres").PostgresStore(
+    store: Store = part("tasks.postgres", "postgres").PostgresStore(
         url, connections=options.store_connections, timeout=options.store_timeout, retry=options.store_retry
     )
     return store
@@ -82,7 +83,7 @@ class HasSchema(Store, Protocol):
 
 
 def _remote(module: str, carrier: str, extra: str, url: str) -> Bus:
-    return RemoteBus(getattr(_part(f"tasks.{module}", extra), carrier)(url))
+    return RemoteBus(getattr(part(f"tasks.{module}", extra), carrier)(url))
 
 
 BUSES: Final[Mapping[str, Callable[[str], Bus]]] = {
@@ -150,9 +151,9 @@ def open_policy(options: Options) -> auth.Policy | None:
     if options.jwt_issuer:
         keys, place = None, options.jwks_url
         if place:
-            found = _part("auth_keys", "auth")
+            found = part("auth_keys", "auth")
             keys = found.RemoteKeys(place) if "://" in place else found.FixedKeys.from_file(place)
-        ways.append(_part("auth_jwt", "auth").JWT(options.jwt_issuer, options.jwt_audience, keys))
+        ways.append(part("auth_jwt", "auth").JWT(options.jwt_issuer, options.jwt_audience, keys))
     return auth.AnyOf(*ways) if ways else None
 
 
@@ -161,7 +162,7 @@ def open_signer(options: Options) -> Any:
     if not options.card_keys:
         return None
     here = options.public_url.rstrip("/") + JWKS if options.serve_jwks else ""
-    return _part("signing", "auth").Signer.from_files(options.card_keys, options.card_jku or here)
+    return part("signing", "auth").Signer.from_files(options.card_keys, options.card_jku or here)
 
 
 def _gate(authentication: auth.Authentication | None, options: Options) -> Gate | None:

@@ -183,6 +183,14 @@ class Verifier:
         return [self._remote[jku]]
 
 
+def header_of(signature: Any) -> dict[str, Any]:
+    """The protected header of a signature in JSON, empty when it cannot be read."""
+    try:
+        return _read(signature)[2]
+    except ValueError:
+        return {}
+
+
 def _read(signature: Any) -> tuple[str, bytes, dict[str, Any]]:
     """The protected header as it is written, the signature's bytes, and the header read."""
     told = signature if isinstance(signature, dict) else {}

@@ -105,7 +105,12 @@ def keys_for(algorithm: str) -> Key:
     """A private key for an algorithm."""
     if algorithm.startswith("ES"):
         return ECKey.generate_key({"256": "P-256", "384": "P-384", "512": "P-521"}[algorithm[2:]])
-    return RSAKey.generate_key(2048) if algorithm[1] == "S" else OKPKey.generate_key("Ed25519")
+    return _rsa() if algorithm[1] == "S" else OKPKey.generate_key("Ed25519")
+
+
+@cache
+def _rsa() -> RSAKey:
+    return RSAKey.generate_key(2048)
 
 
 def key_files(key: Key, algorithm: str, folder: Path) -> list[Path]:

@@ -79,7 +79,7 @@ def output(*command: str | Path, code: int = 0) -> str:
 
 def steps(*command: str | Path) -> dict[str, dict[str, Any]]:
     """The steps that a client program takes, in order, with the facts that it saw."""
-    lines = [json.loads(line) for line in output(*command).splitlines()]
+    lines = [json.loads(line) for line in output(*command).strip().split("\n")]
     found = {line.pop("step"): line for line in lines}
     assert len(found) == len(lines), "a step was told twice"
     return found

@@ -16,8 +16,8 @@ FLOORS = {
     3: """bindings bindings.cors bindings.grpc bindings.health bindings.http bindings.jsonrpc bindings.mounts
         bindings.reflection bindings.rest bindings.rpc bindings.sse bindings.streams bindings.tls
         bindings.wire card_pages client client_wires gateway routing service""",
-    4: """__main__ cli commands commands.call commands.db commands.gateway commands.push commands.serve commands.words
-        demo mcp server testing workers""",
+    4: """__main__ cli commands commands.call commands.card commands.db commands.gateway commands.push commands.serve
+        commands.words demo mcp server testing workers""",
     5: "",
 }
 """Every module with its floor; a module may import its own floor and those below. Floor 5 is the package itself."""
