@@ -1,0 +1,172 @@
+"""What is watched of a server, and where it goes: kinds of acts, their spans and measures, the ids of log lines.
+
+Laws: no library of telemetry is named here: a Recorder is handed in, and what is put around the parts of a server is
+made in telemetry_parts.py. Labels have few values; ids go into spans and log lines only (SEC-07, BL-53).
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Protocol
+
+from a2a_stubs import v1
+
+from a2a_grpc.errors import A2AError
+
+OK: Final = "OK"
+
+
+class Kind(NamedTuple):
+    """A kind of act. name: of its measure, with `.duration` behind it, in seconds; role: SERVER, CLIENT or INTERNAL;
+    meaning: for who reads the measure."""
+
+    name: str
+    role: str
+    meaning: str
+
+
+CALL: Final = Kind("a2a.server.call", "SERVER", "Calls of an operation, from the service's first to its last word")
+TURN: Final = Kind("a2a.turn", "INTERNAL", "Turns: an agent's function at work on a task, and the state it ended in")
+STORE: Final = Kind("a2a.store", "CLIENT", "Reads and writes of the store")
+PUSH: Final = Kind("a2a.push", "CLIENT", "Requests to webhooks")
+REMOTE: Final = Kind("a2a.client.call", "CLIENT", "Calls of other agents")
+KINDS: Final = (CALL, TURN, STORE, PUSH, REMOTE)
+
+REQUESTS: Final = "a2a.server.requests"
+TRIMMED: Final = "a2a.retention.deleted"
+LEASES_LOST: Final = "a2a.leases.lost"
+COUNTERS: Final[Mapping[str, str]] = {
+    REQUESTS: "Requests as they come through the door, by how it let them in",
+    TRIMMED: "Tasks that retention has deleted",
+    LEASES_LOST: "Turns here whose lease another process has taken",
+}
+"""What is counted, and what it means."""
+
+OPERATION, BINDING, VERSION, CODE = "a2a.operation", "a2a.binding", "a2a.version", "a2a.code"
+AGENT, STATE, RESULT, TASK, CONTEXT = "a2a.agent", "a2a.state", "a2a.result", "a2a.task.id", "a2a.context.id"
+
+
+class Recorder(Protocol):
+    """Where spans and measures go. A span is whatever `begin` answers; headers: names in lower case."""
+
+    def begin(
+        self, kind: Kind, name: str, details: Mapping[str, Any], parent: Mapping[str, str] | None, earlier: str
+    ) -> Any:
+        """Begin a span. parent: W3C headers that it goes on from; None: what is under way in this context. earlier:
+        a `traceparent` that it is linked to, "" for none."""
+
+    def enter(self, span: Any) -> Any:
+        """Make the span the one that is under way in this context; answers what `leave` takes."""
+
+    def leave(self, token: Any) -> None:
+        """Take back what `enter` did, in the same context."""
+
+    def headers(self, span: Any) -> dict[str, str]:
+        """The W3C headers that carry a span on."""
+
+    def ids(self, span: Any) -> dict[str, str]:
+        """`trace_id` and `span_id` of a span, for log lines; nothing when it is not recorded."""
+
+    def end(
+        self, kind: Kind, span: Any, seconds: float, labels: Mapping[str, str], more: Mapping[str, str], failed: bool
+    ) -> None:
+        """The act is over. labels: of measure and span; more: of the span alone."""
+
+    def count(self, name: str, amount: int, labels: Mapping[str, str]) -> None:
+        """Add to one of `COUNTERS`."""
+
+
+class Watcher(Protocol):
+    """What watches a server. recorder: where it records, None when only log lines get ids."""
+
+    recorder: Recorder | None
+
+    def through(self, wire: Any, entry: v1.AgentInterface) -> Any:
+        """A client's wire to an interface, watched."""
+
+
+class Here(NamedTuple):
+    """What watches the code that runs, and what log lines of it are to show."""
+
+    telemetry: "Watcher"
+    fields: Mapping[str, str]
+    span: Any
+
+
+HERE: ContextVar[Here | None] = ContextVar("a2a_telemetry", default=None)
+"""Set within calls and turns that are watched, in threads of functions, too; None where nothing watches."""
+
+
+def outgoing_headers() -> dict[str, str]:
+    """The W3C headers that carry on what is under way here, names in lower case; none where nothing watches."""
+    here = HERE.get()
+    recorder = here and here.telemetry.recorder
+    return recorder.headers(None) if recorder else {}
+
+
+class Act:
+    """Something that is watched from now until `end`; `with` it, what runs is part of it. Labels may be added."""
+
+    __slots__ = ("_entered", "_kind", "_recorder", "_started", "here", "labels", "more", "span")
+
+    def __init__(
+        self,
+        telemetry: "Watcher",
+        kind: Kind,
+        name: str,
+        labels: dict[str, str],
+        details: dict[str, str] | None = None,
+        *,
+        parent: Mapping[str, str] | None = None,
+        earlier: str = "",
+        fields: Mapping[str, str] | None = None,
+        spanned: bool = True,
+    ) -> None:
+        self._kind, self._recorder = kind, telemetry.recorder
+        self.labels, self.more = labels, details or {}
+        self.span: Any = None
+        ids: dict[str, str] = {}
+        if self._recorder is not None and spanned:
+            self.span = self._recorder.begin(kind, name, labels | self.more, parent, earlier)
+            ids = self._recorder.ids(self.span)
+        self.here = Here(telemetry, {**(fields or {}), **ids}, self.span)
+        self._started = time.monotonic()
+
+    def __enter__(self) -> None:
+        self._entered = HERE.set(self.here), self._recorder and self._recorder.enter(self.span)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        was, token = self._entered
+        HERE.reset(was)
+        if self._recorder:
+            self._recorder.leave(token)
+
+    def headers(self) -> dict[str, str]:
+        """The W3C headers that carry the act on; none where nothing is traced."""
+        return self._recorder.headers(self.span) if self._recorder and self.span is not None else {}
+
+    def end(self, fault: BaseException | None = None, failed: bool = False) -> float:
+        """The act is over, by a fault if one is given; answers how many seconds it took."""
+        seconds = time.monotonic() - self._started
+        if self._recorder is not None:
+            self._recorder.end(self._kind, self.span, seconds, self.labels, self.more, failed or fault is not None)
+        return seconds
+
+
+def code_of(fault: BaseException | None) -> str:
+    """The label of how something ended: OK, the reason of an A2AError, CANCELED when nobody waits any more."""
+    if fault is None:
+        return OK
+    if isinstance(fault, A2AError):
+        return fault.reason
+    return "CANCELED" if isinstance(fault, asyncio.CancelledError | GeneratorExit) else "INTERNAL_ERROR"
+
+
+def through(wire: Any, entry: v1.AgentInterface) -> Any:
+    """A client's wire, watched if what uses it is."""
+    here = HERE.get()
+    return wire if here is None else here.telemetry.through(wire, entry)

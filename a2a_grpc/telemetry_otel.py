@@ -1,0 +1,276 @@
+"""Traces and measures by OpenTelemetry: a Recorder on its API, and where they are sent by the usual OTEL_* variables.
+
+Laws: the only module that names OpenTelemetry or Prometheus; it is loaded when an option asks for it. Attributes follow
+the semantic conventions for RPC and HTTP, what has no place there begins with `a2a.`. What a program has set up for
+itself is used; nothing is set up over it.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib import metadata
+from typing import Any, Final
+
+from opentelemetry import context, metrics, propagate, trace
+from opentelemetry.context import Context
+from opentelemetry.metrics import CallbackOptions, Histogram, MeterProvider, Observation
+from opentelemetry.sdk.metrics import MeterProvider as SdkMeterProvider
+from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, TracerProvider
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from a2a_grpc.call import GRPC, JSONRPC, V03
+from a2a_grpc.config import OptionError, Options
+from a2a_grpc.errors import BY_REASON
+from a2a_grpc.methods import METHODS
+from a2a_grpc.telemetry import BINDING, CALL, CODE, COUNTERS, KINDS, OPERATION, VERSION, Kind
+from a2a_grpc.v03_names import JSONRPC_NAMES, METHOD_NAMES
+
+BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+"""Upper bounds of the classes of durations, in seconds."""
+
+FLUSH_MS: Final = 2000
+"""Most milliseconds that a stopping server waits for what is not sent yet."""
+
+_W3C: Final = TraceContextTextMapPropagator()
+_FIELDS: Final = frozenset(_W3C.fields)
+
+Values = Callable[[], Iterable[tuple[float, Mapping[str, str]]]]
+"""Gives the values of a measure, each with its labels."""
+
+
+class OpenTelemetry:
+    """A Recorder. tracers: whose spans; None: no spans. meters: whose measures; None: no measures. text: what
+    Prometheus reads, given an Accept header, as media type and bytes; None: nothing is read."""
+
+    def __init__(
+        self,
+        tracers: TracerProvider | None = None,
+        meters: MeterProvider | None = None,
+        text: Callable[[str], tuple[str, bytes]] | None = None,
+    ) -> None:
+        self._providers = [provider for provider in (tracers, meters) if hasattr(provider, "force_flush")]
+        self._tracer = tracers.get_tracer("a2a_grpc", _version()) if tracers else None
+        self._meter = meters.get_meter("a2a_grpc", _version()) if meters else metrics.NoOpMeter("a2a_grpc")
+        self._histograms: dict[Kind, Histogram] = {}
+        if meters:
+            self._histograms = {kind: self._histogram(kind) for kind in KINDS}
+        self._counters = {name: self._meter.create_counter(name, "1", meaning) for name, meaning in COUNTERS.items()}
+        self.text = text
+
+    def _histogram(self, kind: Kind) -> Histogram:
+        return self._meter.create_histogram(
+            f"{kind.name}.duration", "s", kind.meaning, explicit_bucket_boundaries_advisory=BUCKETS
+        )
+
+    # -- spans
+
+    def begin(
+        self, kind: Kind, name: str, details: Mapping[str, Any], parent: Mapping[str, str] | None, earlier: str
+    ) -> Span | None:
+        """Begin a span (see Recorder)."""
+        if self._tracer is None:
+            return None
+        whence = None if parent is None else self._parent(kind, parent)
+        links = [Link(earlier_span)] if (earlier_span := _context_of(earlier)) else None
+        return self._tracer.start_span(
+            name, whence, SpanKind[kind.role], {**_protocol(details), **details}, links, set_status_on_exception=False
+        )
+
+    def _parent(self, kind: Kind, headers: Mapping[str, str]) -> Context | None:
+        """The context in some headers; for a call, that of an instrumented host in between comes first."""
+        if kind is not CALL:
+            return _W3C.extract(headers, Context())
+        told = propagate.extract({**headers}, Context())
+        mine, theirs = (trace.get_current_span(place).get_span_context() for place in (None, told))
+        return None if mine.is_valid and theirs.trace_id in (0, mine.trace_id) else _W3C.extract(headers, told)
+
+    def enter(self, span: Span | None) -> Any:
+        """Make the span the current one (see Recorder)."""
+        return None if span is None else context.attach(trace.set_span_in_context(span))
+
+    def leave(self, token: Any) -> None:
+        """Take `enter` back (see Recorder)."""
+        if token is not None:
+            context.detach(token)
+
+    def headers(self, span: Span | None) -> dict[str, str]:
+        """W3C headers of a span, None for the current one (see Recorder)."""
+        carrier: dict[str, str] = {}
+        _W3C.inject(carrier, None if span is None else trace.set_span_in_context(span))
+        return carrier
+
+    def ids(self, span: Span | None) -> dict[str, str]:
+        """The ids of a span (see Recorder)."""
+        found = span.get_span_context() if span is not None else None
+        if found is None or not found.is_valid:
+            return {}
+        return {"trace_id": trace.format_trace_id(found.trace_id), "span_id": trace.format_span_id(found.span_id)}
+
+    def end(
+        self,
+        kind: Kind,
+        span: Span | None,
+        seconds: float,
+        labels: Mapping[str, str],
+        more: Mapping[str, str],
+        failed: bool,
+    ) -> None:
+        """An act is over (see Recorder). What a caller did wrong is no error of the span of its call."""
+        if (histogram := self._histograms.get(kind)) is not None:
+            histogram.record(seconds, labels, context=None if span is None else trace.set_span_in_context(span))
+        if span is None:
+            return
+        if span.is_recording():
+            span.set_attributes({**labels, **more, **_answered(labels)})
+            code = labels.get(CODE, "error")
+            if failed and not (kind is CALL and code in BY_REASON and BY_REASON[code].http < 500):
+                span.set_attribute("error.type", code)
+                span.set_status(Status(StatusCode.ERROR))
+        span.end()
+
+    # -- measures
+
+    def count(self, name: str, amount: int, labels: Mapping[str, str]) -> None:
+        """Add to a counter (see Recorder)."""
+        self._counters[name].add(amount, labels)
+
+    def observe(self, name: str, unit: str, meaning: str, values: Values, *, grows: bool) -> None:
+        """Have values read whenever measures are. grows: they only ever become more."""
+
+        def read(_: CallbackOptions) -> Iterable[Observation]:
+            return [Observation(value, labels) for value, labels in values()]
+
+        make = self._meter.create_observable_counter if grows else self._meter.create_observable_gauge
+        make(name, [read], unit, meaning)
+
+    def flush(self) -> None:
+        """Send what is not sent yet; blocks, at most for twice `FLUSH_MS`."""
+        for provider in self._providers:
+            provider.force_flush(FLUSH_MS)  # type: ignore[attr-defined]
+
+
+def _version() -> str:
+    try:
+        return metadata.version("a2a-grpc")
+    except metadata.PackageNotFoundError:
+        return "0"
+
+
+def _context_of(earlier: str) -> trace.SpanContext | None:
+    parent, _, state = earlier.partition(" ")
+    found = trace.get_current_span(_W3C.extract({"traceparent": parent, "tracestate": state}, Context()))
+    return found.get_span_context() if found.get_span_context().is_valid else None
+
+
+# -- the semantic conventions
+
+
+def _protocol(details: Mapping[str, Any]) -> Mapping[str, str]:
+    return _of_wire(details[OPERATION], details[BINDING], details[VERSION]) if BINDING in details else {}
+
+
+@cache
+def _of_wire(operation: str, binding: str, version: str) -> Mapping[str, str]:
+    """What the conventions say of an operation on a wire: names and routes as they are there."""
+    name = METHOD_NAMES.get(operation, operation) if version == V03 else operation
+    method = METHODS.get(version, {}).get(name)
+    if method is None:
+        return {}
+    if binding == GRPC:
+        return {"rpc.system.name": "grpc", "rpc.method": method.path.lstrip("/")}
+    if binding == JSONRPC:
+        return {"rpc.system.name": "jsonrpc", "rpc.method": JSONRPC_NAMES[operation] if version == V03 else operation}
+    return {"http.request.method": method.routes[0].verb, "http.route": method.routes[0].template}
+
+
+def _answered(labels: Mapping[str, str]) -> Mapping[str, str | int]:
+    """How the wire said that it went."""
+    binding, code = labels.get(BINDING, ""), labels.get(CODE, "")
+    error = BY_REASON.get(code)
+    if not binding or (error is None and code != "OK"):
+        return {}
+    if binding == GRPC:
+        return {"rpc.response.status_code": error.grpc.name if error else code}
+    if binding == JSONRPC:
+        return {"rpc.response.status_code": str(error.jsonrpc)} if error else {}
+    return {"http.response.status_code": error.http if error else 200}
+
+
+# -- exporters
+
+_EXPORTERS: Final[Mapping[str, str]] = {"traces": "OTLPSpanExporter", "metrics": "OTLPMetricExporter"}
+_MODULES: Final[Mapping[str, str]] = {"traces": "trace_exporter", "metrics": "metric_exporter"}
+
+
+def _exporter(signal: str) -> Any:
+    """The exporter of `traces` or `metrics` that the environment asks for, None for none. Raises OptionError."""
+    asked = os.environ.get(f"OTEL_{signal.upper()}_EXPORTER", "otlp").strip()
+    if asked in ("none", ""):
+        return None
+    if asked != "otlp":
+        raise OptionError(f"OTEL_{signal.upper()}_EXPORTER must be otlp or none, not {asked!r}")
+    specific = os.environ.get(f"OTEL_EXPORTER_OTLP_{signal.upper()}_PROTOCOL")
+    protocol = specific or os.environ.get("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
+    way = {"http/protobuf": "http", "grpc": "grpc"}.get(protocol)
+    if way is None:
+        raise OptionError(f"OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf or grpc, not {protocol!r}")
+    name = f"opentelemetry.exporter.otlp.proto.{way}.{_MODULES[signal]}"
+    try:
+        module = __import__(name, fromlist=["_"])
+    except ModuleNotFoundError as missing:
+        raise OptionError(f"there is no {missing.name}: install opentelemetry-exporter-otlp-proto-{way}") from None
+    return getattr(module, _EXPORTERS[signal])()
+
+
+def _tracers(resource: Resource) -> TracerProvider | None:
+    """The program's own provider, or one that sends spans, which the program then has, too."""
+    found = trace.get_tracer_provider()
+    if not isinstance(found, trace.ProxyTracerProvider):
+        return found
+    exporter = _exporter("traces")
+    if exporter is None:
+        return None
+    provider = SdkTracerProvider(resource=resource)
+    provider.add_span_processor(BatchSpanProcessor(exporter))
+    trace.set_tracer_provider(provider)
+    return provider
+
+
+def _prometheus() -> tuple[MetricReader, Callable[[str], tuple[str, bytes]]]:
+    try:
+        from opentelemetry.exporter.prometheus import PrometheusMetricReader
+        from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector
+        from prometheus_client.exposition import choose_encoder
+    except ModuleNotFoundError as missing:
+        raise OptionError(f"there is no {missing.name}: install a2a-grpc[telemetry]") from None
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    GCCollector(registry=registry)
+
+    def text(accept: str) -> tuple[str, bytes]:
+        encode, media = choose_encoder(accept)
+        return media, encode(registry)
+
+    return PrometheusMetricReader(scope_info_enabled=False, registry=registry), text
+
+
+def recorder_of(options: Options) -> OpenTelemetry:
+    """The recorder that the options and the environment ask for. Raises OptionError: a part is missing, or a variable
+    has a value that is not understood."""
+    resource = Resource.create({} if os.environ.get("OTEL_SERVICE_NAME") else {"service.name": "a2a-grpc"})
+    tracers = _tracers(resource) if options.telemetry else None
+    readers: list[MetricReader] = []
+    text = None
+    given = metrics.get_meter_provider()
+    if options.telemetry and isinstance(given, SdkMeterProvider) and not options.metrics:
+        return OpenTelemetry(tracers, given)
+    if options.telemetry and (exporter := _exporter("metrics")) is not None:
+        readers.append(PeriodicExportingMetricReader(exporter))
+    if options.metrics:
+        reader, text = _prometheus()
+        readers.append(reader)
+    return OpenTelemetry(tracers, SdkMeterProvider(readers, resource) if readers else None, text)
