@@ -22,7 +22,7 @@ from a2a_stubs import v1
 from google.protobuf.message import Message
 from yarl import URL
 
-from a2a_grpc import cards, protojson, v03_cards
+from a2a_grpc import cards, protojson, telemetry, v03_cards
 from a2a_grpc.bindings import wire
 from a2a_grpc.call import GRPC, V03, V1
 from a2a_grpc.client_wires import CALLABLE, HTTP_WIRES, GrpcWire, Wire
@@ -264,7 +264,8 @@ class Client:
             while True:
                 carrier = self._ready()
                 try:
-                    return await carrier.unary(operation, *self._prepare(operation, request, headers, extensions))
+                    watched = telemetry.through(carrier, self.interface)
+                    return await watched.unary(operation, *self._prepare(operation, request, headers, extensions))
                 except ConnectionError as fault:
                     await self._give_up(carrier, fault)
 
@@ -296,7 +297,8 @@ class Client:
         while True:
             carrier, prepared = self._ready(), self._prepare(operation, request, headers, extensions)
             try:
-                async with aclosing(carrier.stream(operation, *prepared)) as source:
+                watched = telemetry.through(carrier, self.interface)
+                async with aclosing(watched.stream(operation, *prepared)) as source:
                     async for found in source:
                         yield found
                 return

@@ -14,6 +14,7 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Final, get_args, get_origin
 
+LOG_FORMATS: Final = ("console", "json")
 ENVIRONMENT_PREFIX: Final = "A2A_GRPC_"
 MIB: Final = 1024 * 1024
 LARGEST_PORT: Final = 65_535
@@ -100,6 +101,24 @@ class Options:
         "what wakes other replicas: `postgresql://...`, `nats://...`, or empty for the PostgreSQL store itself, if any",
     )
     log_level: str = option("info", "least level of log lines", choices=("debug", "info", "warning", "error"))
+    log_format: str = option(
+        "console",
+        "log lines for eyes, or one JSON object each with the ids of what they are about",
+        choices=LOG_FORMATS,
+    )
+    hash_callers: bool = option(False, "show callers as a hash in log lines, spans and the admin view")
+    telemetry: bool = option(False, "send traces and measures by OpenTelemetry (OTLP), as the OTEL_* variables say")
+    metrics: str = option(
+        "",
+        "where Prometheus reads `/metrics`: on the addresses of `admin`, or on the HTTP port, which shows it to all"
+        " who reach that; empty: nowhere",
+        choices=("", "admin", "http"),
+    )
+    admin: tuple[str, ...] = option(
+        (),
+        "addresses `host:port`, or `unix:PATH`, of the view for operators; of several workers each takes the next"
+        " port or path that is free; empty: none",
+    )
     # -- what it speaks
     versions: tuple[str, ...] = option(("1.0", "0.3"), "protocol versions offered", choices=("1.0", "0.3"))
     strict_version: bool = option(
@@ -240,7 +259,10 @@ class Options:
             raise OptionError(f"public_url must be an absolute http or https address, not {self.public_url!r}")
         if not self.versions:
             raise OptionError("versions must hold at least one of 1.0, 0.3")
-        for name, address in (("grpc", self.grpc), ("http", self.http)):
+        if (self.metrics == "admin" and not self.admin) or (self.metrics == "http" and not self.http):
+            raise OptionError(f"metrics: {self.metrics} has no address")
+        places = [address for address in self.admin if not address.startswith("unix:/")]
+        for name, address in (("grpc", self.grpc), ("http", self.http), *(("admin", place) for place in places)):
             found = _ADDRESS.fullmatch(address)
             if address and (found is None or int(found[1]) > LARGEST_PORT):
                 raise OptionError(

@@ -166,6 +166,11 @@ class Deliverer:
         if len(self._watched) > WATCHED:
             del self._watched[next(iter(self._watched))]
 
+    @property
+    def sending(self) -> int:
+        """Webhooks that are served just now."""
+        return len(self._sending)
+
     async def put(self, scope: Scope, config: PushConfig) -> bool:
         """Create or replace a config (see Store.put_push_config); nothing more is sent for a replaced one. Raises
         InvalidParamsError if the task has `max_push_configs` others."""

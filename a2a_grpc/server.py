@@ -1,25 +1,24 @@
 """The assembly: agents, a store, the engine, the services and the hosts, put together and run.
 
-Laws: this is where the parts meet and the only place that picks implementations; it holds no rule of the protocol.
-A `Server` is made without side effects (BL-43); sockets, threads and files come with `start`.
+Laws: this is where the parts meet; it holds no rule of the protocol. A `Server` is made
+without side effects (BL-43); sockets, threads and files come with `start`.
 """
 
 import asyncio
-import importlib
 import logging
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from types import TracebackType
-from typing import Any, Final, Protocol, Self, runtime_checkable
+from typing import Any, Final, Self
 
 import grpc.aio
 from aiohttp import web
 
 from a2a_grpc import auth
+from a2a_grpc.admin import Admin
 from a2a_grpc.agent import Agent
-from a2a_grpc.auth_rates import InHand, Rates
+from a2a_grpc.auth_rates import InHand
 from a2a_grpc.bindings.grpc import GrpcBinding, GrpcHost
 from a2a_grpc.bindings.http import HttpHost
 from a2a_grpc.bindings.jsonrpc import JsonRpc
@@ -27,70 +26,29 @@ from a2a_grpc.bindings.mounts import Mount
 from a2a_grpc.bindings.rest import Rest
 from a2a_grpc.bindings.streams import Streams
 from a2a_grpc.bindings.wire import HttpReply, HttpRequest, query_pairs
-from a2a_grpc.call import ANONYMOUS, REST, Caller, Credentials, Gate, Interceptor
-from a2a_grpc.card_pages import JWKS, Cards, Places
+from a2a_grpc.call import REST, Credentials, Interceptor
+from a2a_grpc.card_pages import Cards, Places
 from a2a_grpc.config import OptionError, Options
 from a2a_grpc.gateway import Upstream
-from a2a_grpc.push_guard import Guard
-from a2a_grpc.push_post import HttpPoster
+from a2a_grpc.opening import (
+    HasSchema,
+    open_bus,
+    open_gate,
+    open_policy,
+    open_poster,
+    open_signer,
+    open_store,
+    open_telemetry,
+)
 from a2a_grpc.routing import ByTenant, surround
 from a2a_grpc.service import A2AService, Owner, subject
 from a2a_grpc.tasks.bus import Bus, LocalBus
-from a2a_grpc.tasks.bus_remote import RemoteBus
 from a2a_grpc.tasks.engine import Engine
 from a2a_grpc.tasks.memory import MemoryStore
-from a2a_grpc.tasks.schema import MIGRATIONS
-from a2a_grpc.tasks.sqlite import SQLiteStore
 from a2a_grpc.tasks.store import Store
+from a2a_grpc.telemetry_parts import Off
 
 log: Final = logging.getLogger("a2a_grpc")
-
-
-def part(module: str, extra: str) -> Any:
-    """A module of the package that needs more than the package does, loaded when it is asked for. Raises OptionError
-    when what an extra of the package brings is not installed."""
-    try:
-        return importlib.import_module(f"a2a_grpc.{module}")
-    except ModuleNotFoundError as missing:
-        raise OptionError(f"there is no {missing.name}: install a2a-grpc[{extra}]") from None
-
-
-def _postgres(url: str, options: Options) -> Store:
-    store: Store = part("tasks.postgres", "postgres").PostgresStore(
-        url, connections=options.store_connections, timeout=options.store_timeout, retry=options.store_retry
-    )
-    return store
-
-
-STORES: Final[Mapping[str, Callable[[str, Options], Store]]] = {
-    "memory": lambda _url, _: MemoryStore(),
-    "sqlite": lambda url, _: SQLiteStore(url.partition(":")[2]),
-    "postgresql": _postgres,
-}
-"""Store factories by the scheme of the `store` option."""
-
-
-@runtime_checkable
-class HasSchema(Store, Protocol):
-    """A store with tables that outlive its process, and may be older or newer than this release."""
-
-    async def open_beside(self) -> None:
-        """As Store.open, while somebody else may serve from the store: nothing is taken or brought up to date. Raises
-        StoreError; OtherSchema, where the tables are not those of this release."""
-
-    async def schema(self) -> int:
-        """The number of the schema that is there, 0 for none. Nothing is changed; the store must not be open."""
-
-
-def _remote(module: str, carrier: str, extra: str, url: str) -> Bus:
-    return RemoteBus(getattr(part(f"tasks.{module}", extra), carrier)(url))
-
-
-BUSES: Final[Mapping[str, Callable[[str], Bus]]] = {
-    "postgresql": partial(_remote, "bus_postgres", "PostgresCarrier", "postgres"),
-    "nats": partial(_remote, "bus_nats", "NatsCarrier", "nats"),
-}
-"""Bus factories by the scheme of the `bus` option, or of the `store` option if that is empty."""
 
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 """What tells `Server.serve` to stop."""
@@ -100,83 +58,6 @@ LAST_READERS: Final = 4.0
 
 RESERVED_TENANTS: Final = frozenset(("tasks", "message:send", "message:stream", "extendedAgentCard"))
 """First segments of REST paths, which no tenant may be named after (REST-05)."""
-
-
-def open_store(options: Options) -> Store:
-    """The store that the options name, not yet opened. Raises OptionError: unknown scheme, missing driver."""
-    scheme = options.store.partition(":")[0]
-    if scheme not in STORES:
-        known = ", ".join(f"{name}:" for name in STORES)
-        raise OptionError(f"store must start with one of {known}, not {scheme}:")
-    return STORES[scheme](options.store, options)
-
-
-def lasting_store(options: Options) -> HasSchema:
-    """The store that the options name, not yet opened, if it outlives its process. Raises OptionError."""
-    store = open_store(options)
-    if not isinstance(store, HasSchema):
-        raise OptionError("this store has no tables to look after: it does not outlive its process")
-    return store
-
-
-async def schema_of(options: Options, upgrade: bool = False) -> tuple[int, int]:
-    """The number of the schema in the store that the options name, 0 for none, and the one this release needs.
-
-    upgrade: bring it up to date first. Raises OptionError for a store without tables, StoreError: no way to the store,
-    and with `upgrade` a schema that is newer than this release.
-    """
-    store = lasting_store(options)
-    if upgrade:
-        await store.open()
-        await store.close()
-    return await store.schema(), len(MIGRATIONS)
-
-
-def open_bus(options: Options) -> Bus:
-    """The bus that the options name, not yet opened. Raises OptionError: unknown scheme, missing driver."""
-    scheme = (options.bus or options.store).partition(":")[0]
-    if scheme in BUSES:
-        return BUSES[scheme](options.bus or options.store)
-    if options.bus:
-        known = ", ".join(f"{name}:" for name in BUSES)
-        raise OptionError(f"bus must start with one of {known}, not {scheme}:")
-    return LocalBus()
-
-
-def open_policy(options: Options) -> auth.Policy | None:
-    """What the options ask of callers, None for nothing. Raises OptionError, and OSError for a file of keys."""
-    ways: list[auth.Authenticator] = []
-    if options.api_key_file:
-        ways.append(auth.ApiKey(auth.KeyFile(options.api_key_file), options.api_key_header))
-    if options.jwt_issuer:
-        keys, place = None, options.jwks_url
-        if place:
-            found = part("auth_keys", "auth")
-            keys = found.RemoteKeys(place) if "://" in place else found.FixedKeys.from_file(place)
-        ways.append(part("auth_jwt", "auth").JWT(options.jwt_issuer, options.jwt_audience, keys))
-    return auth.AnyOf(*ways) if ways else None
-
-
-def open_signer(options: Options) -> Any:
-    """The signing.Signer of the keys that the options name, None for none. Raises OptionError, OSError."""
-    if not options.card_keys:
-        return None
-    here = options.public_url.rstrip("/") + JWKS if options.serve_jwks else ""
-    return part("signing", "auth").Signer.from_files(options.card_keys, options.card_jku or here)
-
-
-def _gate(authentication: auth.Authentication | None, options: Options) -> Gate | None:
-    """What the wires ask first, None when nobody is asked anything."""
-    if not options.call_rate:
-        return authentication
-    rates = Rates(options.call_rate, options.call_burst)
-
-    async def gate(credentials: Credentials) -> Caller:
-        caller = await authentication(credentials) if authentication else ANONYMOUS
-        rates.take(caller.subject)
-        return caller
-
-    return gate
 
 
 class Server:
@@ -190,6 +71,7 @@ class Server:
     interceptors: surround every call, the first outermost.
     authenticators: what callers must show, see auth; default as the options say, which is nothing. authorizer: whether
     a known caller may make a call; default always. owner: whose tasks a call is about, default its caller's subject.
+    telemetry: what watches; default as the options say, which is nothing.
     Raises OptionError when the parts do not fit together.
     """
 
@@ -204,19 +86,22 @@ class Server:
         authenticators: auth.Policy | None = None,
         authorizer: auth.Authorizer | None = None,
         owner: Owner = subject,
+        telemetry: Off | None = None,
     ) -> None:
         self.options = options or Options()
+        self.telemetry = telemetry or open_telemetry(self.options)
         self.agents = dict(agents) if isinstance(agents, Mapping) else {"": agents}
         local = {name: agent for name, agent in self.agents.items() if isinstance(agent, Agent)}
         self._upstreams = [agent for agent in self.agents.values() if isinstance(agent, Upstream)]
         self.store = store or (open_store(self.options) if local or not self.agents else MemoryStore())
         _check_names(self.agents, self.options)
         self.engine = Engine(
-            self.store,
+            self.telemetry.store(self.store),
             bus or (LocalBus() if store and not self.options.bus else open_bus(self.options)),
             local,
             self.options,
-            _poster(self.options),
+            self.telemetry.poster(open_poster(self.options)),
+            self.telemetry.around,
         )
         self.streams = Streams(self.options.max_streams)
         self.ready = False
@@ -227,7 +112,7 @@ class Server:
         signer = open_signer(self.options)
         self._cards = Cards(self.agents, self.options, self._places, self.authentication, signer)
         self._authorizer = authorizer
-        self._gate = _gate(self.authentication, self.options)
+        self._gate = open_gate(self.authentication, self.options)
         self._in_hand = InHand(self.options.call_limit) if self.options.call_limit else None
         services = {
             name: surround(self._servicer(name, agent, owner), interceptors) for name, agent in self.agents.items()
@@ -235,8 +120,11 @@ class Server:
         several = len(services) > 1
         self.service = self._guarded(ByTenant(services, self.agents) if several else next(iter(services.values())))
         """The service object with the eleven operations; takes v1.0 messages and a `Call`."""
+        self.admin = Admin(self, self.options, self.telemetry)
+        """The view for operators."""
+        self._door = self.telemetry.gate(self._gate)
         self._mounts = self._make_mounts(services)
-        self._grpc = GrpcBinding(self.service, self.options, self.streams, self._gate)
+        self._grpc = GrpcBinding(self.service, self.options, self.streams, self._door)
         self._grpc_host: GrpcHost | None = None
         self._http_host: HttpHost | None = None
 
@@ -253,7 +141,9 @@ class Server:
                 self._grpc_host = GrpcHost(self._grpc, self.options)
                 await self._grpc_host.start()
             if self.options.http:
-                self._http_host = HttpHost(self._mounts, self.options, self.streams, ready=self._welcome)
+                self._http_host = HttpHost(
+                    self._mounts, self.options, self.streams, ready=self._welcome, pages=self.admin.public
+                )
                 await self._http_host.start()
         except BaseException:
             await self.stop(0)
@@ -269,6 +159,7 @@ class Server:
                 log.warning("secrets of webhooks are kept as they are: see the option secret_keys")
             try:
                 await self.engine.start()
+                await self.admin.start()
                 await asyncio.gather(*(upstream.open() for upstream in self._upstreams))
             except BaseException:
                 await self.stop(0)
@@ -292,7 +183,9 @@ class Server:
         self._http_host = self._grpc_host = None
         if self._started:
             self._started = False
+            await self.admin.stop()
             await self.store.close()
+            await self.telemetry.flush()
 
     async def serve(self, started: Callable[[], None] = lambda: None) -> None:
         """Start, run until SIGINT or SIGTERM, stop gracefully; a second signal ends the process at once.
@@ -390,11 +283,11 @@ class Server:
         if self.authentication is not None or self._authorizer is not None:
             challenge = self.authentication.challenge if self.authentication else ""
             steps.append(auth.authorization(self._authorizer, challenge, agent))
-        return surround(service, steps)
+        return self.telemetry.service(surround(service, steps))
 
     def _make_mounts(self, services: Mapping[str, Any]) -> list[Mount]:
         mounts = [self._mount("", self.service, next(iter(self.agents)))]
-        mounts[0].pages.update(self._cards.pages())
+        mounts[0].pages.update(self._cards.pages() | self.admin.public)
         if len(services) > 1:
             for name, inner in services.items():
                 service = self._guarded(inner, name)
@@ -416,17 +309,11 @@ class Server:
         room = self.streams.check_room
         return Mount(
             prefix,
-            JsonRpc(service, self.options, room, self._gate),
-            Rest(service, self.options, room=room, gate=self._gate),
+            JsonRpc(service, self.options, room, self._door),
+            Rest(service, self.options, room=room, gate=self._door),
             card,
             aliases,
         )
-
-
-def _poster(options: Options) -> HttpPoster | None:
-    if not options.push_notifications:
-        return None
-    return HttpPoster(Guard(options.push_allow, options.push_https_only), options.push_timeout)
 
 
 def _check_names(agents: Mapping[str, Agent | Upstream], options: Options) -> None:

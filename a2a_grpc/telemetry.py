@@ -6,7 +6,7 @@ made in telemetry_parts.py. Labels have few values; ids go into spans and log li
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Protocol
@@ -48,6 +48,10 @@ OPERATION, BINDING, VERSION, CODE = "a2a.operation", "a2a.binding", "a2a.version
 AGENT, STATE, RESULT, TASK, CONTEXT = "a2a.agent", "a2a.state", "a2a.result", "a2a.task.id", "a2a.context.id"
 
 
+Values = Callable[[], Iterable[tuple[float, Mapping[str, str]]]]
+"""Gives the values of a measure, each with its labels."""
+
+
 class Recorder(Protocol):
     """Where spans and measures go. A span is whatever `begin` answers; headers: names in lower case."""
 
@@ -76,6 +80,16 @@ class Recorder(Protocol):
 
     def count(self, name: str, amount: int, labels: Mapping[str, str]) -> None:
         """Add to one of `COUNTERS`."""
+
+    def observe(self, name: str, unit: str, meaning: str, values: Values, *, grows: bool) -> None:
+        """Have values read whenever measures are. grows: they only ever become more."""
+
+    def flush(self) -> None:
+        """Send what is not sent yet; may block for some seconds."""
+
+    @property
+    def text(self) -> Callable[[str], tuple[str, bytes]] | None:
+        """What Prometheus reads, given an Accept header, as media type and bytes; None: nothing is read."""
 
 
 class Watcher(Protocol):

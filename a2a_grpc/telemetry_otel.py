@@ -5,6 +5,7 @@ the semantic conventions for RPC and HTTP, what has no place there begins with `
 itself is used; nothing is set up over it.
 """
 
+import importlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -13,6 +14,7 @@ from typing import Any, Final
 
 from opentelemetry import context, metrics, propagate, trace
 from opentelemetry.context import Context
+from opentelemetry.exporter.prometheus import PrometheusMetricReader
 from opentelemetry.metrics import CallbackOptions, Histogram, MeterProvider, Observation
 from opentelemetry.sdk.metrics import MeterProvider as SdkMeterProvider
 from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
@@ -21,12 +23,14 @@ from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, TracerProvider
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector
+from prometheus_client.exposition import choose_encoder
 
 from a2a_grpc.call import GRPC, JSONRPC, V03
 from a2a_grpc.config import OptionError, Options
 from a2a_grpc.errors import BY_REASON
 from a2a_grpc.methods import METHODS
-from a2a_grpc.telemetry import BINDING, CALL, CODE, COUNTERS, KINDS, OPERATION, VERSION, Kind
+from a2a_grpc.telemetry import BINDING, CALL, CODE, COUNTERS, KINDS, OPERATION, VERSION, Kind, Values
 from a2a_grpc.v03_names import JSONRPC_NAMES, METHOD_NAMES
 
 BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
@@ -37,9 +41,6 @@ FLUSH_MS: Final = 2000
 
 _W3C: Final = TraceContextTextMapPropagator()
 _FIELDS: Final = frozenset(_W3C.fields)
-
-Values = Callable[[], Iterable[tuple[float, Mapping[str, str]]]]
-"""Gives the values of a measure, each with its labels."""
 
 
 class OpenTelemetry:
@@ -52,7 +53,7 @@ class OpenTelemetry:
         meters: MeterProvider | None = None,
         text: Callable[[str], tuple[str, bytes]] | None = None,
     ) -> None:
-        self._providers = [provider for provider in (tracers, meters) if hasattr(provider, "force_flush")]
+        self._providers: list[Any] = [each for each in (tracers, meters) if hasattr(each, "force_flush")]
         self._tracer = tracers.get_tracer("a2a_grpc", _version()) if tracers else None
         self._meter = meters.get_meter("a2a_grpc", _version()) if meters else metrics.NoOpMeter("a2a_grpc")
         self._histograms: dict[Kind, Histogram] = {}
@@ -150,7 +151,7 @@ class OpenTelemetry:
     def flush(self) -> None:
         """Send what is not sent yet; blocks, at most for twice `FLUSH_MS`."""
         for provider in self._providers:
-            provider.force_flush(FLUSH_MS)  # type: ignore[attr-defined]
+            provider.force_flush(FLUSH_MS)
 
 
 def _version() -> str:
@@ -220,7 +221,7 @@ def _exporter(signal: str) -> Any:
         raise OptionError(f"OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf or grpc, not {protocol!r}")
     name = f"opentelemetry.exporter.otlp.proto.{way}.{_MODULES[signal]}"
     try:
-        module = __import__(name, fromlist=["_"])
+        module = importlib.import_module(name)
     except ModuleNotFoundError as missing:
         raise OptionError(f"there is no {missing.name}: install opentelemetry-exporter-otlp-proto-{way}") from None
     return getattr(module, _EXPORTERS[signal])()
@@ -241,12 +242,6 @@ def _tracers(resource: Resource) -> TracerProvider | None:
 
 
 def _prometheus() -> tuple[MetricReader, Callable[[str], tuple[str, bytes]]]:
-    try:
-        from opentelemetry.exporter.prometheus import PrometheusMetricReader
-        from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector
-        from prometheus_client.exposition import choose_encoder
-    except ModuleNotFoundError as missing:
-        raise OptionError(f"there is no {missing.name}: install a2a-grpc[telemetry]") from None
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     GCCollector(registry=registry)

@@ -17,6 +17,7 @@ from a2a_stubs import v1, v1_grpc
 
 from a2a_grpc.call import ANONYMOUS, Call, Caller, Credentials, Gate
 from a2a_grpc.push_hosts import Outcome
+from a2a_grpc.tasks.invoke import in_thread
 from a2a_grpc.tasks.state import state_name
 from a2a_grpc.tasks.store import Store
 from a2a_grpc.telemetry import (
@@ -84,6 +85,13 @@ class Off:
     recorder: Recorder | None = None
     around: Callable[[Any, Awaitable[Any]], Awaitable[Any]] | None = None
 
+    def shown(self, subject: str) -> str:
+        """How a caller is called in views."""
+        return subject
+
+    async def flush(self) -> None:
+        """Send what is recorded and not sent yet."""
+
     def service(self, service: Any) -> Any:
         """A service with what watches its calls."""
         return service
@@ -117,6 +125,11 @@ class Telemetry(Off):
     def shown(self, subject: str) -> str:
         """How a caller is called in log lines, spans and views."""
         return hashlib.sha256(subject.encode()).hexdigest()[:12] if self._hash and subject else subject
+
+    async def flush(self) -> None:
+        """Send what is recorded and not sent yet."""
+        if self.recorder is not None:
+            await in_thread(self.recorder.flush)
 
     @contextmanager
     def here(self) -> Iterator[None]:
@@ -173,8 +186,7 @@ class Telemetry(Off):
         fields = {"task": turn.task_id, "context": turn.context_id} | ({"caller": owner} if owner else {})
         details = {TASK: turn.task_id, CONTEXT: turn.context_id, "a2a.attempt": str(turn.attempt)}
         agent = turn.agent.name
-        earlier = getattr(turn, "earlier", "")
-        act = Act(self, TURN, f"turn {agent}", {AGENT: agent}, details, earlier=earlier, fields=fields)
+        act = Act(self, TURN, f"turn {agent}", {AGENT: agent}, details, earlier=turn.earlier, fields=fields)
         self._turns[turn.task_id] = act
 
         def over(_: object) -> None:
@@ -191,7 +203,7 @@ class Telemetry(Off):
 
     def store(self, store: Store) -> Store:
         """The store with a measure around each method, and a span around what commits."""
-        return store if self.recorder is None else _WatchedStore(self, store)  # type: ignore[return-value]
+        return store if self.recorder is None else _WatchedStore(self, store)
 
     @contextmanager
     def at_store(self, name: str, of: Any) -> Iterator[None]:

@@ -19,7 +19,8 @@ from multiprocessing.context import SpawnProcess
 from typing import Any, Final
 
 from a2a_grpc.config import OptionError, Options
-from a2a_grpc.server import STOP_SIGNALS, open_store
+from a2a_grpc.opening import open_store
+from a2a_grpc.server import STOP_SIGNALS
 
 log: Final = logging.getLogger("a2a_grpc")
 

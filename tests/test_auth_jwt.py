@@ -25,7 +25,8 @@ from a2a_grpc.call import GRPC, JSONRPC, REST, V1, Credentials
 from a2a_grpc.client import Client
 from a2a_grpc.config import OptionError, Options
 from a2a_grpc.errors import PermissionDeniedError, UnauthenticatedError, UnavailableError
-from a2a_grpc.server import Server, open_policy
+from a2a_grpc.opening import open_policy
+from a2a_grpc.server import Server
 
 EC = ECKey.generate_key("P-256", {"kid": "ec"})
 HERE: dict[str, Any] = {"grpc": "127.0.0.1:0", "http": "127.0.0.1:0", "grace": 0.0, "store": "memory:"}

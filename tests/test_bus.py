@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from a2a_grpc.config import OptionError, Options
-from a2a_grpc.server import open_bus
+from a2a_grpc.opening import open_bus
 from a2a_grpc.tasks.bus import Bus, LocalBus
 from a2a_grpc.tasks.bus_remote import RemoteBus
 from tests.stores import postgres_url

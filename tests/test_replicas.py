@@ -16,7 +16,8 @@ from a2a_stubs import v1
 from a2a_grpc.agent import Agent, TaskHandle
 from a2a_grpc.config import Options
 from a2a_grpc.errors import TaskNotCancelableError, UnsupportedOperationError
-from a2a_grpc.server import Server, open_bus
+from a2a_grpc.opening import open_bus
+from a2a_grpc.server import Server
 from a2a_grpc.tasks.bus_remote import RemoteBus
 from a2a_grpc.tasks.engine import Engine
 from a2a_grpc.tasks.store import TaskQuery

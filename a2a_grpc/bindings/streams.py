@@ -80,6 +80,11 @@ class Streams:
     def __len__(self) -> int:
         return len(self._open)
 
+    def waiting(self) -> list[tuple[str, float]]:
+        """For each open stream its label, and for how many seconds its reader has not read; 0 while it does."""
+        now = time.monotonic()
+        return [(stream._label, now - since if (since := stream._waiting_since) else 0.0) for stream in [*self._open]]
+
     @contextmanager
     def open(self, label: str, stall_timeout: float, gone: Callable[[], bool] | None = None) -> Iterator[Stream]:
         """A stream that the current task runs, open until the block is left.

@@ -16,7 +16,7 @@ from a2a_grpc.client import Client
 from a2a_grpc.commands.words import Parser, UsageError, header_word
 from a2a_grpc.config import OptionError
 from a2a_grpc.errors import A2AError
-from a2a_grpc.server import part
+from a2a_grpc.opening import part
 
 
 def parser() -> argparse.ArgumentParser:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from a2a_grpc import config
 from a2a_grpc.commands.words import Parser, UsageError
-from a2a_grpc.server import schema_of
+from a2a_grpc.opening import schema_of
 from a2a_grpc.tasks.store import StoreError
 
 

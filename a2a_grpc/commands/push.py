@@ -9,17 +9,14 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Sequence
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from a2a_grpc import config
+from a2a_grpc.admin_views import webhook
 from a2a_grpc.commands.words import Parser, UsageError
-from a2a_grpc.content import opened
-from a2a_grpc.push import host_of
-from a2a_grpc.push_secrets import Seal, Sealed, new_key
-from a2a_grpc.server import lasting_store
-from a2a_grpc.tasks.start import now_ms
-from a2a_grpc.tasks.store import NEVER, Backlog, Store, StoreError
+from a2a_grpc.opening import lasting_store
+from a2a_grpc.push_secrets import Seal, new_key
+from a2a_grpc.tasks.store import Backlog, Store, StoreError
 
 PAGE: Final = 500
 """Webhooks read, or taken up again, at a time."""
@@ -79,7 +76,7 @@ async def _found(
     """What was asked for, a page at a time, each with its line."""
     after = ("", "")
     while page := await store.backlog(after, PAGE, given_up):
-        lines = [(_line(found, seal), found) for found in page]
+        lines = [(webhook(found, seal), found) for found in page]
         yield [
             (line, found)
             for line, found in lines
@@ -88,32 +85,3 @@ async def _found(
         ]
         last = page[-1].delivery.config
         after = last.task_id, last.config_id
-
-
-def _line(found: Backlog, seal: Seal) -> dict[str, Any]:
-    (agent, tenant, owner), kept, cursor, due, attempts, _ = found.delivery
-    try:
-        host = host_of(opened(kept, seal).url)
-    except Sealed:
-        host = None
-    waits = now_ms() < found.next_ms
-    return {
-        "taskId": kept.task_id,
-        "configId": kept.config_id,
-        "agent": agent,
-        "tenant": tenant,
-        "owner": owner,
-        "host": host,
-        "version": kept.version,
-        "state": "given up" if found.given_up_ms else "waiting" if waits else "due",
-        "sent": cursor,
-        "reached": due,
-        "attempts": attempts,
-        "said": found.said,
-        "next": _time(found.next_ms) if waits and found.next_ms < NEVER else None,
-        "givenUp": _time(found.given_up_ms) if found.given_up_ms else None,
-    }
-
-
-def _time(ms: int) -> str:
-    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -10,7 +10,6 @@ import gc
 import importlib
 import importlib.util
 import json
-import logging
 import os
 import shlex
 import sys
@@ -19,7 +18,7 @@ import traceback
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final, cast
 
-from a2a_grpc import cards, config, demo, workers
+from a2a_grpc import cards, config, demo, telemetry_logs, workers
 from a2a_grpc.agent import Agent
 from a2a_grpc.call import GRPC, JSONRPC, V1
 from a2a_grpc.commands.words import UsageError, message_params, options_parser
@@ -88,9 +87,7 @@ def serving(
         options = config.read(arguments.pop("config"), **arguments)
         if not (options.grpc or options.http):
             raise UsageError("both grpc and http are switched off: there is nothing to serve on")
-        logging.basicConfig(
-            level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr
-        )
+        telemetry_logs.begin(options)
         if options.workers > 1:
             workers.check(options, stored=command[0] is run)
             return workers.run(options.workers, _work, command, report)

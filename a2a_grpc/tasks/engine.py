@@ -128,7 +128,8 @@ class Engine:
         self.bus = bus
         self.agents = dict(agents)
         self.options = options
-        holder = new_id()
+        self.holder = holder = new_id()
+        """The name of this process in leases."""
         self.feeds = Feeds(store, bus, holder)
         self.draining = False
         self._runtime = Runtime(store, bus, options, self.feeds, holder, around=around)
@@ -143,6 +144,11 @@ class Engine:
     def running(self) -> int:
         """Turns that are not over."""
         return len(self._runtime.turns)
+
+    @property
+    def strays(self) -> int:
+        """Functions that go on although their turn was broken off."""
+        return len(self._runtime.strays)
 
     @property
     def turns(self) -> Collection[Turn]:
@@ -304,6 +310,7 @@ class Engine:
             (working, v1.StreamResponse(message=request.message)),
             answering=True,
             author_state=row.author_state,
+            earlier=row.trace,
         )
         started = Started(row.task_id, self._turn(start), start, row, digest=digest)
         assert started.turn is not None
@@ -347,6 +354,7 @@ class Engine:
             answering,
             row.author_state,
             row.attempt + 1,
+            row.trace,
         )
         self._turn(start)
 

@@ -17,6 +17,7 @@ from a2a_grpc.tasks.state import TERMINAL
 from a2a_grpc.tasks.store import (
     Backlog,
     Change,
+    Counts,
     Dedupe,
     Delivery,
     Duplicate,
@@ -348,6 +349,12 @@ class MemoryStore:
         for push in dead:
             push.attempts, push.next_ms, push.said, push.given_up_ms = 0, 0, "", 0
         return len(dead)
+
+    async def counts(self, now_ms: int) -> Counts:
+        """How much there is to look after (see Store.counts)."""
+        given_up = sum(push.given_up_ms > 0 for push in self._pending.values())
+        expired = sum(row.lease_until_ms <= now_ms for row in self._held.values())
+        return Counts(len(self._pending) - given_up, given_up, len(self._held), expired)
 
     async def trim(self, retention: Retention) -> list[str]:
         """Delete what is no longer kept (see Store.trim)."""

@@ -20,6 +20,7 @@ from a2a_grpc.tasks.store import (
     NEVER,
     Backlog,
     Change,
+    Counts,
     Dedupe,
     Delivery,
     Duplicate,
@@ -241,6 +242,11 @@ class PostgresStore:
             return sum([len(await rows(connection, sql.REVIVE, config._asdict())) for config in configs])
 
         return await self._link.transact(work)
+
+    async def counts(self, now_ms: int) -> Counts:
+        """How much there is to look after (see Store.counts)."""
+        [row] = await self._link.rows(sql.COUNTS, {"now_ms": now_ms + self._link.ahead_ms()})
+        return Counts(*row)
 
     # -- retention
 

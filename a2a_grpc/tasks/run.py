@@ -46,7 +46,8 @@ class Turn(Commits):
 
     def __init__(self, runtime: Runtime, agent: Agent, start: Start) -> None:
         super().__init__(runtime, start)
-        self.agent, self.answering = agent, start.answering
+        self.agent, self.answering, self.earlier = agent, start.answering, start.earlier
+        self.began_ms = start.opening.now_ms
         self.fault: A2AError | None = None
         self.over: asyncio.Future[None] = self._loop.create_future()
         self._runtime = runtime

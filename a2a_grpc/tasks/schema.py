@@ -241,6 +241,12 @@ def backlog_of(row: Sequence[Any]) -> Backlog:
     return Backlog(delivery_of(row), *row[12:])
 
 
+# -- for operators
+COUNTS: Final = """SELECT (SELECT count(*) FROM push_configs WHERE cursor < due AND given_up_ms = 0),
+    (SELECT count(*) FROM push_configs WHERE given_up_ms > 0), (SELECT count(*) FROM tasks WHERE holder <> ''),
+    (SELECT count(*) FROM tasks WHERE holder <> '' AND lease_until_ms <= :now_ms)"""
+
+
 # -- retention
 def kept(retention: Retention) -> dict[str, int]:
     """Values of the statements on what retention no longer keeps."""

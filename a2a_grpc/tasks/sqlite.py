@@ -19,6 +19,7 @@ from a2a_grpc.tasks.sqlite_file import SQLiteFile
 from a2a_grpc.tasks.store import (
     Backlog,
     Change,
+    Counts,
     Dedupe,
     Delivery,
     Duplicate,
@@ -249,6 +250,11 @@ class SQLiteStore:
             return sum(len(connection.execute(sql.REVIVE, config._asdict()).fetchall()) for config in configs)
 
         return await self._file.write(work)
+
+    async def counts(self, now_ms: int) -> Counts:
+        """How much there is to look after (see Store.counts)."""
+        [row] = await self._file.rows(sql.COUNTS, {"now_ms": now_ms})
+        return Counts(*row)
 
     # -- retention
 

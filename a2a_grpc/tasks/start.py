@@ -48,6 +48,7 @@ class Start:
     scope, task_id, context_id: which task. call, request: what started it, ids of the message set. fold: the task
     before the opening. opening: the turn's first commit, whose events are `payloads`. answering: the message answers a
     question. author_state: `task.state` as stored. attempt: 1, or more when the turn is run again.
+    earlier: the trace context of the task's turn before this one, see call.trace_of.
     """
 
     scope: Scope
@@ -61,3 +62,4 @@ class Start:
     answering: bool = False
     author_state: bytes = b""
     attempt: int = 1
+    earlier: str = ""

@@ -198,6 +198,16 @@ class TaskPage(NamedTuple):
     more: bool
 
 
+class Counts(NamedTuple):
+    """How much lies in a store, of all scopes: push configs that are behind and not given up, those given up, tasks in
+    a turn, and those whose lease has run out."""
+
+    behind: int
+    given_up: int
+    leases: int
+    expired: int
+
+
 @dataclass(frozen=True, slots=True)
 class Retention:
     """What is kept: terminal tasks up to an age and a count per scope; unfinished tasks without a living lease up to
@@ -339,6 +349,9 @@ class Store(Protocol):
 
     async def revive(self, configs: Sequence[PushConfig]) -> int:
         """Take configs up again that were given up, from where they are; how many still were (PUSH-15)."""
+
+    async def counts(self, now_ms: int) -> Counts:
+        """How much there is to look after, for operators."""
 
     async def trim(self, retention: Retention) -> list[str]:
         """Delete what retention no longer keeps, with everything beside it; answers the ids of the deleted tasks."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from a2a_grpc.call import VERSIONS
 from a2a_grpc.cards import BINDINGS as ALL_BINDINGS
 from a2a_grpc.methods import METHODS
-from a2a_grpc.server import STORES as ALL_STORES
+from a2a_grpc.opening import STORES as ALL_STORES
 from a2a_grpc.v03_names import METHOD_NAMES
 from tests.contract.cells import BINDINGS, LACKS, LOCAL, PLACES, STORES, WIRES
 from tests.stores import STORES as OPENERS

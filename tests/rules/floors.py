@@ -8,7 +8,8 @@ FLOORS = {
         v03 v03_cards v03_errors v03_json v03_names v03_params v03_paths v03_proto
         v03_results""",
     2: """agent auth auth_basic auth_jwt auth_keys auth_rates cards content paging push push_guard push_hosts
-        push_post push_secrets signing telemetry verification tasks tasks.bus tasks.bus_nats tasks.bus_postgres
+        push_post push_secrets signing telemetry telemetry_logs telemetry_otel telemetry_parts verification
+        tasks tasks.bus tasks.bus_nats tasks.bus_postgres
         tasks.bus_remote tasks.cancels tasks.commits tasks.context tasks.engine tasks.feed tasks.fence tasks.handle
         tasks.invoke tasks.memory tasks.parts tasks.postgres tasks.postgres_commits tasks.postgres_link tasks.run
         tasks.schema tasks.schema_postgres tasks.sqlite tasks.sqlite_file tasks.start tasks.state tasks.store
@@ -16,8 +17,8 @@ FLOORS = {
     3: """bindings bindings.cors bindings.grpc bindings.health bindings.http bindings.jsonrpc bindings.mounts
         bindings.reflection bindings.rest bindings.rpc bindings.sse bindings.streams bindings.tls
         bindings.wire card_pages client client_wires gateway routing service""",
-    4: """__main__ cli commands commands.call commands.card commands.db commands.gateway commands.push commands.serve
-        commands.words demo mcp server testing workers""",
+    4: """__main__ admin admin_views cli commands commands.call commands.card commands.db commands.gateway
+        commands.push commands.serve commands.top commands.words demo mcp opening server testing workers""",
     5: "",
 }
 """Every module with its floor; a module may import its own floor and those below. Floor 5 is the package itself."""

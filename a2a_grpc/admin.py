@@ -1,0 +1,177 @@
+"""The view for operators: what goes on in a server, as JSON over HTTP, on ports and unix sockets of its own, and what
+Prometheus reads.
+
+Laws: it shows and changes nothing. It is on no port where callers are, but for `/metrics` if an option says so. Only
+who reaches its address sees it; a web page that was led there by a name of its own is refused. A unix socket is for
+its owner alone.
+"""
+
+import asyncio
+import os
+import socket
+from contextlib import suppress
+from ipaddress import ip_address
+from typing import Any, Final
+
+from aiohttp import web
+
+from a2a_grpc.admin_views import MEASURES, VIEWS, Measure
+from a2a_grpc.bindings.mounts import CardReader
+from a2a_grpc.bindings.wire import HttpReply, HttpRequest
+from a2a_grpc.config import Options
+from a2a_grpc.protojson import dumps
+from a2a_grpc.tasks.start import now_ms
+from a2a_grpc.tasks.store import Counts
+from a2a_grpc.telemetry_parts import Off
+
+METRICS: Final = "/metrics"
+ALL: Final = "/"
+"""Where every view is, by name."""
+
+COUNT_SECONDS: Final = 15.0
+"""How old what the store counted may be when measures are sent without being asked for."""
+
+TRIES: Final = 256
+"""How many ports or paths a worker looks at for a free one."""
+
+_UNIX: Final = "unix:"
+
+
+class Admin:
+    """The view of one server. server: what is looked at; it is asked for nothing but what is public.
+
+    addresses: `host:port` and `unix:PATH` as bound, none before `start`. public: pages for the HTTP port.
+    """
+
+    def __init__(self, server: Any, options: Options, telemetry: Off) -> None:
+        self._server, self._options = server, options
+        self._recorder = telemetry.recorder
+        self._counts = Counts(0, 0, 0, 0)
+        self._runner: web.ServerRunner | None = None
+        self._counter: asyncio.Task[None] | None = None
+        self.addresses: list[str] = []
+        self.public: dict[str, CardReader] = {METRICS: self._metrics} if options.metrics == "http" else {}
+        if self._recorder is not None:
+            for measure in MEASURES:
+                self._observe(measure)
+
+    def _observe(self, row: Measure) -> None:
+        assert self._recorder is not None
+        values = lambda: row.read(self._server, self._counts)  # noqa: E731
+        self._recorder.observe(row.name, row.unit, row.meaning, values, grows=row.grows)
+
+    async def start(self) -> None:
+        """Open the addresses; the store must be open. Raises OSError."""
+        if self._options.telemetry:
+            self._counter = asyncio.create_task(self._count(), name="counts for measures")
+        if not self._options.admin:
+            return
+        self._runner = web.ServerRunner(web.Server(self._answer, access_log=None), shutdown_timeout=0.1)
+        await self._runner.setup()
+        for address in self._options.admin:
+            tries = TRIES if self._options.reuse_port else 1  # which says that there are others like this one
+            for number in range(tries):
+                try:
+                    self.addresses.append(await self._open(self._runner, address, number))
+                    break
+                except OSError:
+                    if number + 1 == tries:
+                        await self.stop()
+                        raise
+
+    async def _open(self, runner: web.ServerRunner, address: str, number: int) -> str:
+        if address.startswith(_UNIX):
+            path = address.removeprefix(_UNIX) + f".{number}" * (number > 0)
+            await web.SockSite(runner, _unix(path)).start()
+            return _UNIX + path
+        host, _, port = address.rpartition(":")
+        wanted = int(port) + number * (port != "0")
+        site = web.TCPSite(runner, host.strip("[]"), wanted)
+        await site.start()
+        return f"{host}:{runner.addresses[-1][1] if port == '0' else wanted}"
+
+    async def stop(self) -> None:
+        """Close what is open."""
+        if self._counter is not None:
+            self._counter.cancel()
+        runner, self._runner, self._counter = self._runner, None, None
+        if runner is not None:
+            await runner.cleanup()
+        for address in self.addresses:
+            if address.startswith(_UNIX):
+                with suppress(OSError):
+                    os.unlink(address.removeprefix(_UNIX))
+        self.addresses.clear()
+
+    async def _count(self) -> None:
+        while True:
+            with suppress(Exception):  # the store's own failures are told where they matter
+                self._counts = await self._server.store.counts(now_ms())
+            await asyncio.sleep(COUNT_SECONDS)
+
+    # -- requests
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        if not _is_ours(request, self._options.admin):
+            return _json({"error": "reach this view by its address"}, 403)
+        if request.method not in ("GET", "HEAD"):
+            return _json({"error": "there is nothing to change here"}, 405)
+        path = request.path
+        if path == METRICS and self._options.metrics == "admin":
+            asked = HttpRequest(request.method, path, headers={"accept": request.headers.get("Accept", "")})
+            reply = await self._metrics(asked, "")
+            return web.Response(status=reply.status, headers=reply.headers, body=reply.body)
+        if path == ALL:
+            return _json({name: await view(self._server) for name, view in VIEWS.items()})
+        view = VIEWS.get(path.removeprefix("/"))
+        if view is None:
+            return _json({"error": "no such view", "views": list(VIEWS)}, 404)
+        return _json(await view(self._server))
+
+    async def _metrics(self, request: HttpRequest, _: str) -> HttpReply:
+        if request.verb not in ("GET", "HEAD"):
+            return HttpReply(405, {"allow": "GET, HEAD"}, b"")
+        text = self._recorder and self._recorder.text
+        if not text:
+            return HttpReply(404, {}, b"")
+        self._counts = await self._server.store.counts(now_ms())
+        media, body = text(request.headers.get("accept", ""))
+        return HttpReply(200, {"content-type": media}, body)
+
+
+def _json(value: Any, status: int = 200) -> web.Response:
+    headers = {"Content-Type": "application/json", "Cache-Control": "no-store"}
+    return web.Response(status=status, body=dumps(value) + b"\n", headers=headers)
+
+
+def _is_ours(request: web.BaseRequest, admin: tuple[str, ...]) -> bool:
+    """Whether a request was made for this address: a web page may have a name that leads here, but cannot lie about it.
+    No web page reaches a unix socket."""
+    if request.transport is None or not isinstance(request.transport.get_extra_info("sockname"), tuple):
+        return True
+    host = request.host if request.host.endswith("]") else request.host.rpartition(":")[0] or request.host
+    if host == "localhost" or host in {address.rpartition(":")[0] for address in admin}:
+        return True
+    with suppress(ValueError):
+        return bool(ip_address(host.strip("[]")))
+    return False
+
+
+def _unix(path: str) -> socket.socket:
+    """A socket at a path, for its owner alone; what an earlier process has left there goes."""
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with suppress(FileNotFoundError, ConnectionRefusedError), socket.socket(socket.AF_UNIX) as probe:
+            probe.connect(path)
+            raise FileExistsError(98, "somebody answers there", path)
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+        before = os.umask(0o177)
+        try:
+            made.bind(path)
+        finally:
+            os.umask(before)
+    except BaseException:
+        made.close()
+        raise
+    return made

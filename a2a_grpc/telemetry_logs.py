@@ -1,0 +1,73 @@
+"""Log lines: for eyes or as JSON, with the ids of what they are about, and their level changed while the server runs.
+
+Laws: ids come from what watches the code that wrote the line (telemetry.HERE); nothing is looked for in texts. A line
+says what the code said and nothing of a request (SEC-05, SEC-07).
+"""
+
+import logging
+import signal
+import sys
+import traceback
+from datetime import UTC, datetime
+from types import FrameType
+from typing import Any, Final
+
+import orjson
+
+from a2a_grpc.config import Options
+from a2a_grpc.telemetry import HERE
+
+SWITCH: Final = signal.SIGUSR2
+"""What switches between debug level and the one of the options."""
+
+CONSOLE: Final = "%(asctime)s %(levelname)s %(message)s"
+
+
+def _fields() -> dict[str, str]:
+    here = HERE.get()
+    return dict(here.fields) if here is not None else {}
+
+
+class Console(logging.Formatter):
+    """Lines for eyes; what a line is about stands behind it in brackets, where that is known."""
+
+    def __init__(self) -> None:
+        super().__init__(CONSOLE)
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """The line without a traceback."""
+        fields = " ".join(f"{name}={value}" for name, value in _fields().items())
+        return super().formatMessage(record) + (f" [{fields}]" if fields else "")
+
+
+class Json(logging.Formatter):
+    """One JSON object a line: `time`, `level`, `logger`, `message`; `task`, `context`, `caller`, `trace_id`, `span_id`
+    where they are known; `fault` and `traceback` for an exception."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_fields(),
+        }
+        if record.exc_info and record.exc_info[1] is not None:
+            line["fault"] = type(record.exc_info[1]).__name__
+            line["traceback"] = "".join(traceback.format_exception(record.exc_info[1]))
+        return orjson.dumps(line, default=str).decode()
+
+
+def begin(options: Options) -> None:
+    """Write the lines of this process to stderr as the options say; from the main thread."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Json() if options.log_format == "json" else Console())
+    usual = getattr(logging, options.log_level.upper())
+    logging.basicConfig(level=usual, handlers=[handler], force=True)
+
+    def switch(_: int, __: FrameType | None) -> None:
+        root = logging.getLogger()
+        root.setLevel(usual if root.level == logging.DEBUG != usual else logging.DEBUG)
+
+    signal.signal(SWITCH, switch)
