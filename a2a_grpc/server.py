@@ -141,9 +141,7 @@ class Server:
                 self._grpc_host = GrpcHost(self._grpc, self.options)
                 await self._grpc_host.start()
             if self.options.http:
-                self._http_host = HttpHost(
-                    self._mounts, self.options, self.streams, ready=self._welcome, pages=self.admin.public
-                )
+                self._http_host = HttpHost(self._mounts, self.options, self.streams, ready=self._welcome)
                 await self._http_host.start()
         except BaseException:
             await self.stop(0)
