@@ -189,6 +189,11 @@ class Options:
     call_limit: int = option(
         0, "most calls of one caller at a time, open streams among them; 0: any number", low=0, high=1_000_000
     )
+    operation_rates: tuple[str, ...] = option(
+        (), "rates of single operations for one caller: `NAME=RATE/BURST`, calls a second and at once; empty: none"
+    )
+    stream_limit: int = option(0, "most open streams of one caller; 0: any number", low=0, high=1_000_000)
+    turn_limit: int = option(0, "most turns of user code of one caller at a time; 0: any number", low=0, high=1_000_000)
     default_history: int = option(
         100,
         "messages of history in an answer when the caller sets no historyLength (HIST-01)",

@@ -18,7 +18,7 @@ from aiohttp import web
 from a2a_grpc import auth
 from a2a_grpc.admin import Admin
 from a2a_grpc.agent import Agent
-from a2a_grpc.auth_rates import InHand
+from a2a_grpc.auth_rates import limits
 from a2a_grpc.bindings.grpc import GrpcBinding, GrpcHost
 from a2a_grpc.bindings.http import HttpHost
 from a2a_grpc.bindings.jsonrpc import JsonRpc
@@ -113,7 +113,7 @@ class Server:
         self._cards = Cards(self.agents, self.options, self._places, self.authentication, signer)
         self._authorizer = authorizer
         self._gate = open_gate(self.authentication, self.options)
-        self._in_hand = InHand(self.options.call_limit) if self.options.call_limit else None
+        self._limits = limits(self.options)
         services = {
             name: surround(self._servicer(name, agent, owner), interceptors) for name, agent in self.agents.items()
         }
@@ -277,7 +277,7 @@ class Server:
 
     def _guarded(self, service: Any, agent: str = "") -> Any:
         """The service for callers who may use it. agent: the name that its path stands for."""
-        steps: list[Interceptor] = [self._in_hand] if self._in_hand else []
+        steps = [*self._limits]
         if self.authentication is not None or self._authorizer is not None:
             challenge = self.authentication.challenge if self.authentication else ""
             steps.append(auth.authorization(self._authorizer, challenge, agent))

@@ -181,7 +181,8 @@ class Engine:
         CTX-01 to CTX-09). When it returns, the message is stored, unless the agent may still reply without a task.
 
         Raises TaskNotFoundError, InvalidParamsError (other context, messageId used with other content),
-        UnsupportedOperationError (the task has ended or is being worked on), ResourceExhaustedError (`max_turns`).
+        UnsupportedOperationError (the task has ended or is being worked on), ResourceExhaustedError (`max_turns`,
+        `turn_limit`).
         """
         if self.draining:
             raise UnavailableError("The server is stopping")
@@ -204,7 +205,7 @@ class Engine:
         replies = self.agents[scope.agent].handler.replies
         if replies and digest and (joined := await self._joined(scope, request.message, digest)):
             return joined
-        self._check_room()
+        self._check_room(call)
         now, task_id = now_ms(), new_id()
         request = _with_ids(request, task_id, request.message.context_id or new_id())
         message = request.message
@@ -285,7 +286,7 @@ class Engine:
         self, call: Call, row: TaskRow, fold: Fold, request: v1.SendMessageRequest, digest: bytes
     ) -> Started:
         """Take a waiting task for the next turn; raises Conflict if somebody else was faster (BL-10)."""
-        self._check_room()
+        self._check_room(call)
         request = _with_ids(request, row.task_id, row.context_id)
         now = max(now_ms(), row.status_ms)
         # The status first: it moves the question that it replaces into the history, before the answer.
@@ -361,12 +362,17 @@ class Engine:
     def _turn(self, start: Start) -> Turn:
         return Turn(self._runtime, self.agents[start.scope.agent], start)
 
-    def _check_room(self) -> None:
+    def _check_room(self, call: Call) -> None:
         if self.draining:
             raise UnavailableError("The server is stopping")
         # A function that does not hear of its cancel keeps its room: else sends and cancels could make ever more.
         if self.running + len(self._runtime.strays) >= self.options.max_turns:
             raise ResourceExhaustedError("Too many tasks are being worked on", retry_after=RETRY_AFTER)
+        if most := self.options.turn_limit:
+            subject, turns = call.caller.subject, self._runtime.turns.values()
+            if sum(turn.call.caller.subject == subject for turn in turns) >= most:
+                text = f"Too many of your tasks are being worked on; the limit is {most}"
+                raise ResourceExhaustedError(text, retry_after=RETRY_AFTER)
 
     def _lease(self, now: int, trace: str, attempt: int = 1) -> LeaseTaken:
         return LeaseTaken(self._runtime.holder, now + int(self.options.lease * 1000), attempt, trace)

@@ -1,0 +1,128 @@
+"""How much one caller may ask for: refused alike on every wire and version, and nobody else's affair."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+from typing import Any
+
+import aiohttp
+import grpc.aio
+import pytest
+from a2a_stubs import v1
+
+from a2a_grpc.auth_rates import OperationRates
+from a2a_grpc.config import OptionError, Options
+from a2a_grpc.errors import A2AError, ResourceExhaustedError, UnauthenticatedError
+from a2a_grpc.server import Server
+from a2a_grpc.testing import operations
+from tests.contract.agents import known
+from tests.contract.cells import HERE, LACKS, WIRES, Cell, Refusal, Site, eventually, said
+from tests.contract.test_contract_auth import policy, requests, seen
+
+STREAM, SEND, ONE = "SendStreamingMessage", "SendMessage", v1.GetTaskRequest(id="x")
+
+
+@asynccontextmanager
+async def limited(**options: Any) -> AsyncIterator[Site]:
+    """A server that holds its callers to some limits."""
+    async with AsyncExitStack() as stack:
+        made = Server(known(), Options(**HERE, store="memory:", **options), authenticators=policy())
+        server = await stack.enter_async_context(made)
+        http = await stack.enter_async_context(aiohttp.ClientSession())
+        channel = await stack.enter_async_context(grpc.aio.insecure_channel(server.grpc_address))
+        yield Site(server, http, channel, stack)
+
+
+async def refused(cell: Cell, operation: str, request: Any) -> Refusal:
+    """The refusal of one call too many: 429 or RESOURCE_EXHAUSTED, with the time of coming back."""
+    found = await cell.refuses(ResourceExhaustedError, operation, request, x_api_key="alice")
+    assert cell.binding == "grpc" or int(found.headers["retry-after"]) >= 1
+    return found
+
+
+def sayable(cell: Cell, operation: str) -> bool:
+    return operation not in LACKS or (cell.binding, cell.version) not in LACKS[operation][0]
+
+
+@pytest.mark.parametrize("operation", operations())
+@pytest.mark.requirement("SEC-04", "ERR-10", "EQ-04")
+async def test_each_operation_has_a_rate_of_its_own_for_each_caller(operation: str) -> None:
+    request = dict(requests("no-such-task"))[operation]
+    async with limited(operation_rates=(f"{operation}=0.001/1",), push_notifications=True) as site:
+        cells = [cell for cell in [await seen(site, *wire, "alice") for wire in WIRES] if sayable(cell, operation)]
+        # The one call that there is room for gets as far as it can, on whatever wire.
+        with suppress(A2AError):
+            await ended(cells[0], operation, request)
+        for cell in cells:
+            found = await refused(cell, operation, request)
+            assert cell.binding == "grpc" or int(found.headers["retry-after"]) > 1
+            await cell.refuses(UnauthenticatedError, operation, request)
+            if operation != "GetTask":
+                with pytest.raises(A2AError, match="not found"):
+                    await cell.client.get("x")
+        other = await seen(site, *WIRES[0], "bob")
+        with suppress(A2AError):
+            await ended(other, operation, request)
+        await other.refuses(ResourceExhaustedError, operation, request, x_api_key="bob")
+
+
+async def ended(cell: Cell, operation: str, request: Any) -> None:
+    if operation in (STREAM, "SubscribeToTask"):
+        async for _ in cell.client.events(operation, request):
+            pass
+    else:
+        await cell.client.call(operation, request)
+
+
+@pytest.mark.requirement("SEC-04", "ERR-10", "EQ-04")
+async def test_each_caller_has_some_open_streams() -> None:
+    async with limited(stream_limit=2) as site:
+        for wire in WIRES:
+            cell = await seen(site, *wire, "alice")
+            task, gate = await cell.held()
+            events = [cell.client.subscribe(task.id) for _ in range(2)]
+            for one in events:
+                await anext(one)
+            for operation, request in ((STREAM, said()), ("SubscribeToTask", v1.SubscribeToTaskRequest(id=task.id))):
+                assert "limit is 2" in (await refused(cell, operation, request)).text
+            assert (await cell.task("echo hi")).id  # what is no stream has room
+            assert [event async for event in (await seen(site, *wire, "bob")).stream("echo hi")]
+            for one in events:
+                await one.aclose()
+            await eventually(partial(streams, cell))
+            await cell.release(task, gate)
+
+
+async def streams(cell: Cell) -> bool:
+    """Whether the server has seen that streams are closed."""
+    with suppress(ResourceExhaustedError):
+        return bool([event async for event in cell.stream("echo hi")])
+    return False
+
+
+@pytest.mark.requirement("SEC-04", "ERR-10", "EQ-04", "BL-02")
+async def test_each_caller_has_some_running_turns() -> None:
+    async with limited(turn_limit=2) as site:
+        for wire in WIRES:
+            cell = await seen(site, *wire, "alice")
+            waiting = await cell.task("ask")
+            held = [await cell.held() for _ in range(2)]
+            for request in (said(), said(task_id=waiting.id)):
+                for operation in (SEND, STREAM):
+                    assert "limit is 2" in (await refused(cell, operation, request)).text
+            assert (await (await seen(site, *wire, "bob")).task("echo hi")).id
+            assert (await cell.client.get(waiting.id)).status.state == v1.TASK_STATE_INPUT_REQUIRED
+            await cell.release(*held[0])
+            assert (await cell.task("one", task_id=waiting.id)).id
+            await cell.release(*held[1])
+
+
+@pytest.mark.parametrize(
+    "row", ["GetTask", "GetTask=", "GetTask=0", "GetTask=1/0", "GetTask=-1", "gettask=1", "tasks/get=1"]
+)
+@pytest.mark.requirement("SEC-04")
+def test_a_rate_that_is_none_is_refused_by_its_name(row: str) -> None:
+    with pytest.raises(OptionError, match="operation_rates"):
+        OperationRates([row])
+    with pytest.raises(OptionError, match="once"):
+        OperationRates(["GetTask=1", "GetTask=2/3"])
