@@ -22,6 +22,10 @@ V03: Final = "0.3"
 VERSIONS: Final = (V1, V03)
 """Protocol versions that the package can speak, newest first (VER-07)."""
 
+RESUME_EXTENSION: Final = "urn:a2a-grpc:extension:resume:v1"
+"""URI of the resume extension: when activated, each streamed event carries `{"sequence": n}` in its metadata under
+this URI; n is what `Last-Event-ID` (HTTP header or gRPC metadata `last-event-id`) takes to start from there."""
+
 PUSH_EXTRAS: Final = "push.extras"
 """Key under which facts about push configs travel that v1.0 cannot say (L-04): in `Call.request_metadata` what the
 binding read, in `Call.attributes` what belongs to an answer, as a mapping (task id, config id) -> the same value."""

@@ -13,11 +13,10 @@ from a2a_grpc import cards, protojson
 from a2a_grpc.agent import Agent
 from a2a_grpc.auth import Authentication
 from a2a_grpc.bindings.wire import HttpReply, HttpRequest
-from a2a_grpc.call import V1, Call
+from a2a_grpc.call import RESUME_EXTENSION, V1, Call
 from a2a_grpc.config import Options
 from a2a_grpc.errors import MethodNotAllowedError
 from a2a_grpc.gateway import Upstream, fronted
-from a2a_grpc.service import RESUME_EXTENSION
 
 JWKS: Final = "/.well-known/jwks.json"
 """Where the option `serve_jwks` publishes keys."""

@@ -2,126 +2,119 @@
 
 Laws: a v1.0 message goes in and v1.0 messages come out whatever wire and version lie between; every error of the peer
 is raised as a class of errors.py, told by reason or code before status (ERR-15). What a wire looks like is said by the
-client ends of bindings/; here is only what carries their bytes, and one method for each operation.
+client ends of bindings/, who carries it by client_wires, which way is taken by client_dial, what is tried again by
+client_retries and client_streams; here they come together, and here is one method for each operation.
 """
 
 import asyncio
-import os
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import AsyncExitStack, aclosing, suppress
-from pathlib import Path
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing
 from types import TracebackType
-from typing import Any, Final, Self
-from urllib.parse import urlsplit, urlunsplit
+from typing import Any, Final, Self, TypedDict, Unpack
+from urllib.parse import urlsplit
 
-import aiohttp
-import grpc
-import grpc.aio
 from a2a_stubs import v1
 from google.protobuf.message import Message
-from yarl import URL
 
-from a2a_grpc import cards, protojson, telemetry, v03_cards
+from a2a_grpc import telemetry
 from a2a_grpc.bindings import wire
-from a2a_grpc.call import GRPC, V03, V1
-from a2a_grpc.client_wires import CALLABLE, HTTP_WIRES, GrpcWire, Wire
+from a2a_grpc.call import GRPC, RESUME_EXTENSION, V03, V1, Call, Interceptor
+from a2a_grpc.client_auth import Auth, Shown, Tls, auth_of
+from a2a_grpc.client_cards import CardCache, Found, Verify, card_url, trusted
+from a2a_grpc.client_dial import Dialer, chosen, spoken
+from a2a_grpc.client_retries import IDEMPOTENT, NEVER, Retries, unsent
+from a2a_grpc.client_streams import Events, Following, Source, Ways, number_of, settled
+from a2a_grpc.client_wires import Wire
 from a2a_grpc.errors import (
     A2AError,
-    InvalidAgentResponseError,
+    UnauthenticatedError,
     UnavailableError,
     UnsupportedOperationError,
-    VersionNotSupportedError,
 )
+from a2a_grpc.protojson import encode
+from a2a_grpc.tasks.state import ENDS, state_of
 from a2a_grpc.v03_names import METHOD_NAMES
+
+__all__ = ["SCHEMES", "Client", "Events"]
 
 SCHEMES: Final = ("http", "https", "grpc", "grpcs")
 """Schemes of the addresses that a client takes."""
 
-CONNECT_SECONDS: Final = 30.0
-"""How long the making of one connection may take."""
 
-RECONNECT_MS: Final = 5000
-"""Longest pause, in milliseconds, before a lost gRPC connection is tried again."""
+class Told(TypedDict, total=False):
+    """What may be said of one call: headers and extensions."""
 
-Verify = Callable[[Any, str], Awaitable[v1.AgentCard | None]]
-"""Judges a card before it is believed: gets its JSON object and where it came from; gives the card to use in its
-place, or None to use it as it is; raises InvalidAgentResponseError to refuse it. A `verification.Verifier` is one."""
+    headers: Mapping[str, str] | None
+    extensions: Iterable[str] | None
 
 
-def _roots() -> bytes | None:
-    """The authorities that the environment names for every other program; None is for gRPC's own."""
-    with suppress(KeyError, OSError):
-        return Path(os.environ["SSL_CERT_FILE"]).read_bytes()
-    return None
+class More(Told, total=False):
+    """What may be said of a call with one answer: its time, too."""
 
-
-class Events:
-    """The events of a streaming call, as an async iterator; `aclose` ends it early and leaves the task alone.
-
-    last_event_id: what `subscribe` takes to go on after the latest event; "" when the wire does not tell.
-    """
-
-    def __init__(self, source: AsyncGenerator[tuple[str, v1.StreamResponse], None], timeout: float | None) -> None:
-        self._source, self._timeout = source, timeout
-        self.last_event_id = ""
-
-    def __aiter__(self) -> AsyncIterator[v1.StreamResponse]:
-        return self
-
-    async def __anext__(self) -> v1.StreamResponse:
-        async with asyncio.timeout(self._timeout):
-            self.last_event_id, event = await anext(self._source)
-        return event
-
-    async def aclose(self) -> None:
-        """Stop reading and let the connection go."""
-        await self._source.aclose()
+    timeout: float | None
 
 
 class Client:
     """One agent, called on one of its interfaces: `async with Client(url) as agent`, or `await Client.connect(url)`.
 
-    url: base URL of the agent, URL of its card (ending in `.json`), or `grpc://host:port` (`grpcs://` with TLS) for
-    gRPC without a card. binding: "JSONRPC", "HTTP+JSON" or "GRPC"; default: the first interface in the card that can
-    be called (CARD-07). version: "1.0" (default), "0.3", or None for the first in the card; never another (VER-08).
-    headers: sent with each request, as metadata on gRPC. extensions: URIs to ask for (EXT-02). tenant: default: the
-    one that the interface names (TENANT-01). timeout: seconds to wait for an answer or the next event, default forever,
-    then TimeoutError. tls: context for https and TLS on HTTP, default: the system's trust. A gRPC address without a
-    scheme is called with TLS if the card came by https; gRPC trusts its own list of authorities, or SSL_CERT_FILE.
-    verify: judges the card, and the extended one, before anything in it is used (SIGN-10); default: it is believed.
+    url: base URL of the agent, URL of its card (ending in `.json`), `grpc://host:port` (`grpcs://` with TLS) for gRPC
+    without a card, or a card. binding: "JSONRPC", "HTTP+JSON" or "GRPC", the only one to use, or several in order of
+    preference; default: the card's order (CARD-07). version: "1.0" (default) or "0.3" pins the version, None takes the
+    newest that the card offers (VER-08). headers: sent with each request, as metadata on gRPC. auth: credentials that
+    change: a bearer token or headers, a function (plain or async) that gives them, or an object such as
+    ClientCredentials; after a 401 they are asked for once more. extensions: URIs to ask for (EXT-02). tenant: default:
+    the one that the interface names (TENANT-01). timeout: seconds to wait for an answer or the next event, default
+    forever, then TimeoutError. silence: seconds after which a stream that has begun and carries nothing is taken for
+    dead and opened again, default never. retries: see Retries; None never repeats anything. repeat_sends: whether the
+    agent tells a repeated message by its id; default: only if its card says that it is served by this package. tls: a
+    Tls, or a context for HTTP only; default: the system's trust. A gRPC address without a scheme is called with TLS if
+    the card came by https; gRPC trusts its own list of authorities, or SSL_CERT_FILE. interceptors: surround each
+    call, the first outermost: as on a server, but `call.metadata` are the headers that will be sent, to be changed at
+    will. verify: judges the card, and the extended one, before anything in it is used (SIGN-10); default: it is
+    believed. cards: cards that are kept, to be shared between clients; default: an own cache.
     Every operation raises the A2AError that the agent answers with, and UnavailableError when nobody answers.
     """
 
     def __init__(
         self,
-        url: str,
+        url: str | v1.AgentCard,
         *,
-        binding: str | None = None,
+        binding: str | Sequence[str] | None = None,
         version: str | None = V1,
         headers: Mapping[str, str] | None = None,
+        auth: "Auth | Shown | Callable[[], Shown | Awaitable[Shown]] | None" = None,
         extensions: Iterable[str] = (),
         tenant: str | None = None,
         timeout: float | None = None,
-        tls: ssl.SSLContext | None = None,
+        silence: float | None = None,
+        retries: Retries | None = Retries(),  # noqa: B008 - it cannot change
+        repeat_sends: bool | None = None,
+        tls: ssl.SSLContext | Tls | None = None,
+        interceptors: Sequence[Interceptor] = (),
         verify: Verify | None = None,
+        cards: CardCache | None = None,
     ) -> None:
-        self._url, self._binding, self._version = url, binding, version
+        self._given = Found(url, encode(url), "") if isinstance(url, v1.AgentCard) else None
+        self._url = "" if isinstance(url, v1.AgentCard) else url
+        self._binding, self._version = binding, version
         self._headers = {name.lower(): value for name, value in (headers or {}).items()}
+        self._auth = auth_of(auth)
         self._extensions = tuple(extensions)
-        self._tenant, self._timeout, self._tls = tenant, timeout, tls
-        self._verify = verify
-        self._choices: list[v1.AgentInterface] = []
+        self._tenant, self._timeout = tenant, timeout
+        self._retries = retries or NEVER
+        self._repeat_sends = repeat_sends
+        self._interceptors, self._verify, self._cards = tuple(interceptors), verify, cards or CardCache()
+        self._dialer = Dialer(self._url.startswith("https:"), tls, silence)
         self._wire: Wire | None = None
-        self._session: aiohttp.ClientSession | None = None
-        self._resources = AsyncExitStack()
+        self._seen: Found | None = None
         self.card: v1.AgentCard | None = None
         """The agent's card, once connected; None when it was reached without one."""
         self.interface = v1.AgentInterface()
         """The interface in use, once connected."""
 
     @classmethod
-    async def connect(cls, url: str, **settings: Any) -> Self:
+    async def connect(cls, url: str | v1.AgentCard, **settings: Any) -> Self:
         """A client that is ready to call; takes what `Client` takes. Close it when done."""
         return await cls(url, **settings).__aenter__()
 
@@ -148,90 +141,65 @@ class Client:
 
     async def close(self) -> None:
         """Let go of all connections; tasks at the agent go on."""
-        self._wire = self._session = None
-        await self._resources.aclose()
+        self._wire = None
+        await self._dialer.close()
 
     # -- the way to the agent
 
     async def _open(self) -> None:
         scheme = urlsplit(self._url).scheme
-        if scheme not in SCHEMES:
+        if self._given is None and scheme not in SCHEMES:
             raise ValueError(f"{self._url!r} is not an address with one of {', '.join(SCHEMES)}")
         if scheme.startswith("grpc"):
-            version = self._version or V1
-            self._choices = [v1.AgentInterface(url=self._url, protocol_binding=GRPC, protocol_version=version)]
+            entry = v1.AgentInterface(url=self._url, protocol_binding=GRPC, protocol_version=self._version or V1)
+            self.interface, self._wire = await self._dialer.offer([entry])
         else:
-            async with asyncio.timeout(self._timeout):
-                self.card = await self._fetch_card()
-            self._choices = cards.choices(self.card, CALLABLE, self._binding, self._version)
-            if not self._choices:
-                entries = self.card.supported_interfaces
-                offered = ", ".join(f"{entry.protocol_binding} {entry.protocol_version}" for entry in entries)
-                raise VersionNotSupportedError(f"no interface of the card fits; it offers: {offered or 'none'}")
-        await self._next_interface()
+            await self.refresh_card()
 
-    async def _fetch_card(self) -> v1.AgentCard:
-        parts = urlsplit(self._url)
-        if not parts.path.endswith(".json"):
-            parts = parts._replace(path=parts.path.rstrip("/") + cards.WELL_KNOWN)
-        url = URL(urlunsplit(parts), encoded=True)
-        headers = {wire.VERSION_HEADER: self._version or V1, "accept": wire.JSON, **self._headers}
-        try:
-            async with (await self._http()).get(url, headers=headers) as reply:
-                body = await reply.read()
-        except (aiohttp.ClientError, OSError) as fault:
-            raise UnavailableError(f"cannot fetch {url}: {fault}") from fault
-        if reply.status != 200:
-            kind = wire.BY_HTTP.get(reply.status, UnavailableError)
-            raise kind(f"there is no card at {url}: HTTP status {reply.status}")
-        try:
-            document = protojson.loads(body)
-            card = v03_cards.card_up(document)
-        except A2AError as fault:
-            raise InvalidAgentResponseError(f"what is at {url} is not a card: {fault.message}") from None
-        return await self._trusted(card, document, str(url))
+    async def refresh_card(self, *, force: bool = False) -> v1.AgentCard | None:
+        """The card, asked for again unless it is still good by HTTP's rules (CARD-18); None if there is none to get.
 
-    async def _trusted(self, card: v1.AgentCard, document: Any, url: str) -> v1.AgentCard:
-        return card if self._verify is None else (await self._verify(document, url) or card)
+        force: ask however good it is. When the card says something else, `verify` is asked, the interface is chosen
+        anew, and what an extended card said is forgotten. Raises what the way to the card raises.
+        """
+        if not self._url.startswith("http") and self._given is None:
+            return None
+        async with asyncio.timeout(self._timeout):
+            found = await self._find_card(force)
+            if found is not self._seen or self._wire is None:
+                card = await trusted(self._verify, found)
+                self.interface, self._wire = await self._dialer.offer(chosen(card, self._binding, self._version))
+                self.card, self._seen = card, found
+        return self.card
 
-    async def _http(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = await self._resources.enter_async_context(
-                aiohttp.ClientSession(
-                    timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
-                    connector=aiohttp.TCPConnector(limit=0, ssl=self._tls or True),
-                )
-            )
-        return self._session
+    async def _find_card(self, force: bool) -> Found:
+        if self._given is not None:
+            return self._given
+        headers = {wire.VERSION_HEADER: self._version or V1, **self._headers}
+        if self._auth is not None:
+            headers |= await self._auth.headers()
+        return await self._cards.card(await self._dialer.session(), card_url(self._url), headers, fresh=force)
 
-    async def _next_interface(self) -> None:
-        self.interface = entry = self._choices.pop(0)
-        version = self._spoken
-        if entry.protocol_binding != GRPC:
-            self._wire = HTTP_WIRES[entry.protocol_binding](await self._http(), entry, version)
-            return
-        target, secure = cards.grpc_target(entry.url, self._url.startswith("https:"))
-        limits = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
-        limits.append(("grpc.max_reconnect_backoff_ms", RECONNECT_MS))
-        if secure:
-            channel = grpc.aio.secure_channel(target, grpc.ssl_channel_credentials(_roots()), options=limits)
-        else:
-            channel = grpc.aio.insecure_channel(target, options=limits)
-        self._resources.push_async_callback(channel.close)
-        self._wire = GrpcWire(channel, entry.url, version)
+    async def _give_up(self, carrier: Wire, fault: ConnectionError) -> None:
+        if carrier is not self._wire:
+            return  # another call has moved on already
+        more = self._dialer.give_up()
+        if self._dialer.offers:
+            self.interface, self._wire = await self._dialer.current()
+        if not more:
+            raise UnavailableError(str(fault)) from fault
 
-    @property
-    def _spoken(self) -> str:
-        return V03 if self.interface.protocol_version.startswith(V03) else V1
-
-    def _prepare(
+    async def _prepare(
         self, operation: str, request: Any, more: Mapping[str, str] | None, extensions: Iterable[str] | None
     ) -> tuple[Any, dict[str, str]]:
         """The request as it goes to the interface in use, with its tenant (TENANT-01), and the headers beside it."""
-        version = self._spoken
+        version = spoken(self.interface)
         if version == V03 and operation not in METHOD_NAMES:
             raise UnsupportedOperationError(f"version {V03} has no such operation")
-        headers = {wire.VERSION_HEADER: version, **self._headers, **(more or {})}
+        headers = {wire.VERSION_HEADER: version, **self._headers}
+        if self._auth is not None:
+            headers |= await self._auth.headers()
+        headers |= more or {}
         if asked := self._extensions if extensions is None else tuple(extensions):
             headers[wire.EXTENSION_HEADERS[version].lower()] = ", ".join(asked)
         tenant = self.interface.tenant if self._tenant is None else self._tenant
@@ -245,6 +213,23 @@ class Client:
             raise RuntimeError("this client is not connected; use `async with` or `connect`")
         return self._wire
 
+    async def _surrounded(
+        self, stack: AsyncExitStack, operation: str, request: Message, headers: dict[str, str]
+    ) -> dict[str, str]:
+        """Enter the interceptors; the headers as they leave them."""
+        entry = self.interface
+        call = Call(operation, entry.protocol_binding, spoken(entry), entry.tenant, metadata=headers)
+        for interceptor in self._interceptors:
+            await stack.enter_async_context(interceptor(call, request))
+        return dict(call.metadata)
+
+    async def _renewed(self, refused: Mapping[str, str]) -> bool:
+        """After a 401: whether there are other credentials than those that were refused."""
+        if self._auth is None:
+            return False
+        await self._auth.renew(refused)
+        return any(refused.get(name) != value for name, value in (await self._auth.headers()).items())
+
     # -- any operation
 
     async def call(
@@ -254,20 +239,58 @@ class Client:
         *,
         headers: Mapping[str, str] | None = None,
         extensions: Iterable[str] | None = None,
+        timeout: float | None = None,
     ) -> Any:
         """Call an operation with one answer, by its v1.0 name; request and answer are v1.0 messages.
 
-        headers: for this call, names in lower case, over those of the client. extensions: in place of the client's.
-        An interface that cannot be reached is given up for the next one in the card (CARD-08).
+        headers: for this call, names in lower case, over those of the client. extensions, timeout: in place of the
+        client's; the time is for all attempts together. An interface that cannot be reached is given up for the next
+        one in the card (CARD-08); what may be repeated is repeated as `retries` says.
         """
-        async with asyncio.timeout(self._timeout):
+        async with asyncio.timeout(self._timeout if timeout is None else timeout):
+            failures = 0
             while True:
-                carrier = self._ready()
                 try:
-                    watched = telemetry.through(carrier, self.interface)
-                    return await watched.unary(operation, *self._prepare(operation, request, headers, extensions))
-                except ConnectionError as fault:
-                    await self._give_up(carrier, fault)
+                    return await self._once(operation, request, headers, extensions)
+                except A2AError as fault:
+                    pause = self._retries.pause(fault, failures, self._repeatable(operation, request))
+                    if pause is None:
+                        raise
+                failures += 1
+                await asyncio.sleep(pause)
+
+    def _repeatable(self, operation: str, request: Message) -> bool:
+        if operation in IDEMPOTENT:
+            return True
+        told_apart = self._numbers() if self._repeat_sends is None else self._repeat_sends
+        return told_apart and isinstance(request, v1.SendMessageRequest)
+
+    def _numbers(self) -> bool:
+        """Whether the card says that events are numbered, as this package's servers do."""
+        return self.card is not None and any(
+            extension.uri == RESUME_EXTENSION for extension in self.card.capabilities.extensions
+        )
+
+    async def _once(
+        self, operation: str, request: Message, more: Mapping[str, str] | None, extensions: Iterable[str] | None
+    ) -> Any:
+        renewed = False
+        while True:
+            carrier = self._ready()
+            asked, headers = await self._prepare(operation, request, more, extensions)
+            try:
+                watched = telemetry.through(carrier, self.interface)
+                if not self._interceptors:
+                    return await watched.unary(operation, asked, headers)
+                async with AsyncExitStack() as stack:
+                    headers = await self._surrounded(stack, operation, asked, headers)
+                    return await watched.unary(operation, asked, headers)
+            except ConnectionError as fault:
+                await self._give_up(carrier, fault)
+            except UnauthenticatedError:
+                if renewed or not await self._renewed(headers):
+                    raise
+                renewed = True
 
     def events(
         self,
@@ -278,55 +301,104 @@ class Client:
         headers: Mapping[str, str] | None = None,
         extensions: Iterable[str] | None = None,
     ) -> Events:
-        """Call an operation with many answers; last_event_id: start after that event, where the agent can.
-
-        headers, extensions: as of `call`.
-        """
+        """Call an operation with many answers, on one connection; last_event_id: start after that event, where the
+        agent can. headers, extensions: as of `call`."""
         self._ready()
-        if last_event_id:
-            headers = {**(headers or {}), "last-event-id": last_event_id}
-        return Events(self._stream(operation, request, headers, extensions), self._timeout)
+        return Events(self._stream(operation, request, last_event_id, headers, extensions), self._timeout)
 
     async def _stream(
         self,
         operation: str,
         request: Message,
-        headers: Mapping[str, str] | None,
+        last_event_id: str,
+        more: Mapping[str, str] | None,
         extensions: Iterable[str] | None,
-    ) -> AsyncGenerator[tuple[str, v1.StreamResponse], None]:
+    ) -> Source:
+        if last_event_id:
+            more = {**(more or {}), "last-event-id": last_event_id}
+        renewed = begun = False
         while True:
-            carrier, prepared = self._ready(), self._prepare(operation, request, headers, extensions)
+            carrier = self._ready()
+            asked, headers = await self._prepare(operation, request, more, extensions)
             try:
-                watched = telemetry.through(carrier, self.interface)
-                async with aclosing(watched.stream(operation, *prepared)) as source:
+                async with AsyncExitStack() as stack:
+                    if self._interceptors:
+                        headers = await self._surrounded(stack, operation, asked, headers)
+                    watched = telemetry.through(carrier, self.interface)
+                    source = await stack.enter_async_context(aclosing(watched.stream(operation, asked, headers)))
                     async for found in source:
+                        begun = True
                         yield found
                 return
             except ConnectionError as fault:
                 await self._give_up(carrier, fault)
+            except UnauthenticatedError:
+                if begun or renewed or not await self._renewed(headers):
+                    raise
+                renewed = True
 
-    async def _give_up(self, carrier: Wire, fault: ConnectionError) -> None:
-        if carrier is not self._wire:
-            return  # another call has moved on already
-        if not self._choices:
-            raise UnavailableError(str(fault)) from fault
-        await self._next_interface()
+    def _followed(
+        self,
+        operation: str,
+        request: Any,
+        last_event_id: str,
+        headers: Mapping[str, str] | None = None,
+        extensions: Iterable[str] | None = None,
+    ) -> Events:
+        """A streaming call that is followed over any number of connections."""
+        self._ready()
+        asked = self._extensions if extensions is None else tuple(extensions)
+        declared: bool | None = self._numbers() if self.card is not None else None
+        if declared is None and self.interface.protocol_binding != GRPC:
+            declared = False
+        adds = declared is not False and RESUME_EXTENSION not in asked
+
+        async def numbered(called: str, message: Message, last: str) -> Source:
+            grpc = self.interface.protocol_binding == GRPC
+            wanted = (*asked, RESUME_EXTENSION) if adds and grpc else asked
+            async with aclosing(self._stream(called, message, last, headers, wanted)) as source:
+                async for ident, event in source:
+                    number = number_of(event, keep=not adds) if grpc else 0
+                    yield str(number) if number else ident, event
+
+        def resume(task_id: str, last: str) -> Source:
+            again = v1.SubscribeToTaskRequest(id=task_id, tenant=request.tenant)
+            return numbered("SubscribeToTask", again, last)
+
+        async def task(task_id: str) -> v1.Task:
+            again = v1.GetTaskRequest(id=task_id, tenant=request.tenant)
+            found: v1.Task = await self.call("GetTask", again, headers=headers, extensions=extensions)
+            return found
+
+        ways = Ways(
+            first=lambda: numbered(operation, request, last_event_id),
+            resume=resume,
+            task=task,
+            repeatable=self._repeatable(operation, request),
+            sends=isinstance(request, v1.SendMessageRequest),
+        )
+        if self._retries.patience <= 0:
+            return Events(ways.first(), self._timeout)
+        return Events(Following(ways, self._retries, declared, last_event_id).events(), self._timeout)
 
     # -- the operations
 
-    async def send(self, request: v1.SendMessageRequest) -> v1.SendMessageResponse:
-        """Send a message and wait for the answer: a message, or a task that ended or wants something."""
-        answer: v1.SendMessageResponse = await self.call("SendMessage", request)
+    async def send(self, request: v1.SendMessageRequest, **more: Unpack[More]) -> v1.SendMessageResponse:
+        """Send a message and wait for the answer: a message, or a task that ended or wants something. more: headers,
+        extensions and timeout, as of `call`."""
+        answer: v1.SendMessageResponse = await self.call("SendMessage", request, **more)
         return answer
 
-    def stream(self, request: v1.SendMessageRequest) -> Events:
-        """Send a message and follow what comes of it."""
-        return self.events("SendStreamingMessage", request)
+    def stream(self, request: v1.SendMessageRequest, **more: Unpack[Told]) -> Events:
+        """Send a message and follow what comes of it. A connection that breaks is made anew: each event is told once,
+        and none is left out where the agent numbers them; of other agents, each piece of an artifact and the latest
+        status (see docs/client.md). more: headers and extensions, as of `call`."""
+        return self._followed("SendStreamingMessage", request, "", **more)
 
-    async def get(self, task_id: str, history_length: int | None = None) -> v1.Task:
-        """A task; history_length: most messages of history, 0 for none, default: the agent decides."""
+    async def get(self, task_id: str, history_length: int | None = None, **more: Unpack[More]) -> v1.Task:
+        """A task; history_length: most messages of history, 0 for none, default: the agent decides. more: as `send`."""
         request = v1.GetTaskRequest(id=task_id, history_length=history_length)
-        answer: v1.Task = await self.call("GetTask", request)
+        answer: v1.Task = await self.call("GetTask", request, **more)
         return answer
 
     async def list(self, request: v1.ListTasksRequest | None = None) -> v1.ListTasksResponse:
@@ -334,15 +406,59 @@ class Client:
         answer: v1.ListTasksResponse = await self.call("ListTasks", request or v1.ListTasksRequest())
         return answer
 
-    async def cancel(self, task_id: str) -> v1.Task:
-        """Cancel a task; the task as it then is."""
-        answer: v1.Task = await self.call("CancelTask", v1.CancelTaskRequest(id=task_id))
+    async def tasks(self, request: v1.ListTasksRequest | None = None) -> AsyncGenerator[v1.Task, None]:
+        """All tasks that a request means, latest first, page by page as they are needed; default: every one."""
+        asked = v1.ListTasksRequest()
+        asked.CopyFrom(request or asked)
+        while True:
+            page = await self.list(asked)
+            for task in page.tasks:
+                yield task
+            if page.next_page_token in ("", asked.page_token):
+                return
+            asked.page_token = page.next_page_token
+
+    async def cancel(self, task_id: str, **more: Unpack[More]) -> v1.Task:
+        """Cancel a task; the task as it then is. When the answer was lost and the task has been canceled meanwhile, so
+        it is. more: as `send`."""
+        try:
+            answer: v1.Task = await self.call("CancelTask", v1.CancelTaskRequest(id=task_id), **more)
+        except UnavailableError as fault:
+            if unsent(fault) or self._retries is NEVER:
+                raise
+            answer = await self.get(task_id, **more)
+            if answer.status.state != v1.TASK_STATE_CANCELED:
+                raise
         return answer
 
-    def subscribe(self, task_id: str, last_event_id: str = "") -> Events:
-        """Follow a task that has not ended, from its snapshot or from after a known event."""
-        request = v1.SubscribeToTaskRequest(id=task_id)
-        return self.events("SubscribeToTask", request, last_event_id=last_event_id)
+    def subscribe(self, task_id: str, last_event_id: str = "", **more: Unpack[Told]) -> Events:
+        """Follow a task that has not ended, from its snapshot or from after a known event, over any number of
+        connections as `stream` does. more: headers and extensions, as of `call`."""
+        return self._followed("SubscribeToTask", v1.SubscribeToTaskRequest(id=task_id), last_event_id, **more)
+
+    async def wait(self, task: v1.Task | str, *, timeout: float | None = None) -> v1.Task:
+        """The task, or the task of an id, once it has ended or waits for its caller: by subscription where the agent
+        streams, else by asking now and then (AUTH-11). timeout: seconds for all of it, then TimeoutError; default:
+        forever."""
+        async with asyncio.timeout(timeout):
+            found = await self.get(task) if isinstance(task, str) else task
+            streams, asked = self.card is None or self.card.capabilities.streaming, 0
+            while not settled(found):
+                if streams:
+                    try:
+                        async with aclosing(self.subscribe(found.id)) as events:
+                            async for event in events:
+                                if state_of(event) in ENDS:
+                                    break
+                    except UnavailableError:
+                        raise
+                    except A2AError:  # it ended just now, or its agent follows no task that it is not at work on
+                        streams = False
+                if not streams:
+                    await asyncio.sleep(self._retries.growing(asked))
+                    asked += 1
+                found = await self.get(found.id)
+            return found
 
     async def create_push_config(self, config: v1.TaskPushNotificationConfig) -> v1.TaskPushNotificationConfig:
         """Add a webhook to a task; the config as the agent keeps it, with its id."""
@@ -370,6 +486,6 @@ class Client:
         """The card for authenticated callers; from now on also this client's `card` (CARD-25)."""
         card: v1.AgentCard = await self.call("GetExtendedAgentCard", v1.GetExtendedAgentCardRequest())
         if self._verify is not None:
-            card = await self._trusted(card, protojson.encode(card), self.interface.url)
+            card = await trusted(self._verify, Found(card, encode(card), self.interface.url))
         self.card = card
         return card

@@ -4,9 +4,10 @@ Laws: v1.0 messages in and out, in whatever version the interface speaks. What a
 ends of bindings/; here is only what carries it, and how failures of carrying are told. No operation is named here.
 """
 
+import asyncio
 import itertools
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager, suppress
 from io import BytesIO
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -35,6 +36,9 @@ from a2a_grpc.v03_names import METHOD_NAMES
 PIECE: Final = 1024 * 1024
 """Largest request body, in bytes, that is handed to the HTTP library in one."""
 
+MOST_REDIRECTS: Final = 3
+"""How often one call may be sent on to another path of the same server."""
+
 _BY_CODE: Final[Mapping[int, type[A2AError]]] = {
     Code.INVALID_ARGUMENT: errors.InvalidParamsError,
     Code.NOT_FOUND: errors.NotFoundError,
@@ -49,6 +53,8 @@ _BY_CODE: Final[Mapping[int, type[A2AError]]] = {
 
 DEADLINE: Final = "grpc-timeout"
 """Header that tells a wire for how many milliseconds the answer is waited for, such as `250m`; gRPC carries it on."""
+
+_A_DAY: Final = 86_400.0
 
 _DETAILS: Final = {kind.DESCRIPTOR.full_name: kind for kind in (google.ErrorInfo, google.BadRequest, google.RetryInfo)}
 
@@ -66,17 +72,57 @@ class Wire(Protocol):
         ...
 
 
-class HttpWire:
-    """A wire over an HTTP session that somebody else closes; subclasses say what goes over it."""
+class Silence:
+    """An eye on a stream that has begun: `cut` is called when nothing was heard for so many seconds, None for never.
+    One timer serves the whole stream."""
 
-    def __init__(self, session: aiohttp.ClientSession, entry: v1.AgentInterface, version: str) -> None:
-        self._session, self._url, self._version = session, entry.url, version
+    def __init__(self, seconds: float | None, cut: Callable[[], Any]) -> None:
+        self._seconds, self._cut = seconds, cut
+        self._loop = asyncio.get_running_loop()
+        self._heard = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self.broken = False
+
+    def heard(self) -> None:
+        """Something has come."""
+        if self._seconds is not None:
+            self._heard = self._loop.time()
+            if self._timer is None:
+                self._timer = self._loop.call_later(self._seconds, self._look)
+
+    def _look(self) -> None:
+        assert self._seconds is not None
+        self._timer = None
+        if (left := self._heard + self._seconds - self._loop.time()) > 0:
+            self._timer = self._loop.call_later(left, self._look)
+        else:
+            self.broken = True
+            self._cut()
+
+    def close(self) -> None:
+        """Look no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def fault(self, url: str) -> UnavailableError:
+        """What to raise when it was too quiet."""
+        return UnavailableError(f"the stream from {url} was silent for {self._seconds:g} seconds")
+
+
+class HttpWire:
+    """A wire over an HTTP session that somebody else closes; subclasses say what goes over it. silence: seconds after
+    which a stream without a byte is given up, None (default) for never."""
+
+    def __init__(
+        self, session: aiohttp.ClientSession, entry: v1.AgentInterface, version: str, silence: float | None = None
+    ) -> None:
+        self._session, self._url, self._version, self._silence = session, entry.url, version, silence
 
     async def unary(self, operation: str, request: Message, headers: Mapping[str, str]) -> Any:
         """One call, one answer."""
         asked = self._ask(operation, request)
         async with self._reply(asked, headers) as reply:
-            return self._answer(operation, asked, reply, await reply.read())
+            return self._answer(operation, asked, reply, await _body(reply))
 
     async def stream(
         self, operation: str, request: Message, headers: Mapping[str, str]
@@ -85,12 +131,21 @@ class HttpWire:
         asked = self._ask(operation, request)
         async with self._reply(asked, headers) as reply:
             if reply.content_type != sse.HEADERS["content-type"]:
-                self._answer(operation, asked, reply, await reply.read())
+                self._answer(operation, asked, reply, await _body(reply))
                 raise InvalidAgentResponseError("The reply is not an event stream")
-            parser = sse.Parser()
-            async for chunk in reply.content.iter_any():
-                for event in parser.feed(chunk):
-                    yield event.id, self._event(operation, asked, event.data)
+            parser, silence = sse.Parser(), Silence(self._silence, reply.close)
+            try:
+                async for chunk in reply.content.iter_any():
+                    silence.heard()
+                    for event in parser.feed(chunk):
+                        yield event.id, self._event(operation, asked, event.data)
+            except (aiohttp.ClientError, OSError):
+                if not silence.broken:
+                    raise
+            finally:
+                silence.close()
+            if silence.broken:
+                raise silence.fault(self._url)
 
     @asynccontextmanager
     async def _reply(self, asked: "Asked", headers: Mapping[str, str]) -> AsyncIterator[aiohttp.ClientResponse]:
@@ -99,15 +154,29 @@ class HttpWire:
             _ = url.port  # which is looked at late, and may be none
         except ValueError as fault:
             raise ConnectionError(f"cannot connect to {self._url}: {fault}") from None
+        told: dict[str, Any] = {"headers": {**headers, **asked.headers}, "allow_redirects": False}
         try:
-            # A body of a size that would hold the loop up is written in pieces, which a file is.
-            body = BytesIO(asked.body) if len(asked.body) > PIECE else asked.body
-            async with self._session.request(asked.verb, url, headers={**headers, **asked.headers}, data=body) as reply:
-                yield reply
+            for _ in range(MOST_REDIRECTS + 1):
+                # A body of a size that would hold the loop up is written in pieces, which a file is.
+                body = BytesIO(asked.body) if len(asked.body) > PIECE else asked.body
+                async with self._session.request(asked.verb, url, data=body, **told) as reply:
+                    if not 300 <= reply.status < 400:
+                        yield reply
+                        return
+                    url = self._moved(url, reply)
+            raise UnavailableError(f"{self._url} redirects in circles")
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as fault:
             raise ConnectionError(f"cannot connect to {self._url}: {fault.strerror or fault}") from fault
         except aiohttp.ClientError as fault:
             raise UnavailableError(f"the connection to {self._url} broke: {fault}") from fault
+
+    def _moved(self, url: URL, reply: aiohttp.ClientResponse) -> URL:
+        """Where else on the same server the request is wanted: nobody else is given what was meant for it."""
+        with suppress(ValueError):
+            place = url.join(URL(reply.headers.get("location", "")))
+            if reply.status in (307, 308) and place.origin() == url.origin():
+                return place
+        raise UnavailableError(f"{self._url} redirects to another server or method: HTTP status {reply.status}")
 
     def _ask(self, operation: str, request: Message) -> "Asked":
         raise NotImplementedError
@@ -117,6 +186,22 @@ class HttpWire:
 
     def _event(self, operation: str, asked: "Asked", data: bytes) -> Any:
         raise NotImplementedError
+
+
+async def _body(reply: aiohttp.ClientResponse) -> bytes:
+    """The whole body; raises InvalidAgentResponseError when it is larger than an event may be."""
+    if (
+        reply.content_length is not None
+        and reply.content_length <= sse.LIMIT
+        and "content-encoding" not in reply.headers
+    ):
+        return await reply.read()
+    body = bytearray()
+    async for chunk in reply.content.iter_any():
+        body += chunk
+        if len(body) > sse.LIMIT:
+            raise InvalidAgentResponseError(f"The reply is larger than {sse.LIMIT} bytes")
+    return bytes(body)
 
 
 class Asked(NamedTuple):
@@ -184,11 +269,29 @@ CALLABLE: Final = frozenset((binding, version) for binding in (JSONRPC, REST, GR
 
 
 class GrpcWire:
-    """gRPC over one channel, closed by its owner."""
+    """gRPC over one channel at a time. dial: makes a channel, which its maker closes in the end. silence: seconds after
+    which a stream without an event is given up, and its connection with it; None (default) for never: the heartbeats
+    of HTTP/2 are not seen from here."""
 
-    def __init__(self, channel: grpc.aio.Channel, url: str, version: str) -> None:
-        self._channel, self._url, self._version = channel, url, version
-        self._stub: Any = v03_grpc.A2AServiceStub(channel) if version == V03 else v1_grpc.A2AServiceStub(channel)
+    def __init__(
+        self, dial: Callable[[], grpc.aio.Channel], url: str, version: str, silence: float | None = None
+    ) -> None:
+        self._dial, self._url, self._version, self._silence = dial, url, version, silence
+        self._leaving: set[asyncio.Task[None]] = set()
+        self._connect()
+
+    def _connect(self) -> None:
+        self._channel = channel = self._dial()
+        stubs = v03_grpc if self._version == V03 else v1_grpc
+        self._stub: Any = stubs.A2AServiceStub(channel)
+
+    def _leave(self, channel: grpc.aio.Channel) -> None:
+        """Use another connection from now on; calls that the old one still carries may finish."""
+        if channel is self._channel:
+            self._connect()
+            task = asyncio.create_task(channel.close(_A_DAY))
+            self._leaving.add(task)
+            task.add_done_callback(self._leaving.discard)
 
     async def unary(self, operation: str, request: Message, headers: Mapping[str, str]) -> Any:
         """One call, one answer."""
@@ -203,12 +306,20 @@ class GrpcWire:
     ) -> AsyncGenerator[tuple[str, v1.StreamResponse], None]:
         """The events of a call; gRPC has no ids for them."""
         call = await self._call(operation, request, headers)
+        silence, channel = Silence(self._silence, call.cancel), self._channel
         try:
             async for event in call:
+                silence.heard()
                 yield "", self._up(operation, event)
         except grpc.aio.AioRpcError as fault:
             raise _grpc_error(fault) from None
+        except asyncio.CancelledError:
+            if not silence.broken:
+                raise
+            self._leave(channel)
+            raise silence.fault(self._url) from None
         finally:
+            silence.close()
             call.cancel()
 
     async def _call(self, operation: str, request: Message, headers: Mapping[str, str]) -> Any:

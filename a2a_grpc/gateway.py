@@ -19,11 +19,11 @@ from google.protobuf.message import Message
 
 from a2a_grpc import cards
 from a2a_grpc.bindings.streams import Running
-from a2a_grpc.call import GRPC, VERSIONS, Call
+from a2a_grpc.call import GRPC, RESUME_EXTENSION, VERSIONS, Call
 from a2a_grpc.client import Client
+from a2a_grpc.client_streams import number_of
 from a2a_grpc.client_wires import DEADLINE
 from a2a_grpc.errors import A2AError, UnavailableError, VersionNotSupportedError
-from a2a_grpc.service import RESUME_EXTENSION
 
 log: Final = logging.getLogger("a2a_grpc.gateway")
 
@@ -113,7 +113,7 @@ class Upstream(v1_grpc.A2AServiceServicer):
         self._given = card
         self._declared: frozenset[str] = frozenset()
         self._versions = (version,) if version else VERSIONS
-        self._settings: Mapping[str, Any] = {"binding": binding, "headers": headers, "tls": tls}
+        self._settings: Mapping[str, Any] = {"binding": binding, "headers": headers, "tls": tls, "retries": None}
         fixed = {name.lower() for name in headers or ()}
         names = {name.lower(): None for name in forward}
         self._forward_known = tuple(name for name in names if name not in fixed)
@@ -291,13 +291,4 @@ def _number(event: v1.StreamResponse, ident: str, call: Call) -> None:
     """Learn an event's number from its id, or from what the resume extension adds, which only who asked for it sees."""
     if ident.isascii() and ident.isdigit() and len(ident) < 19:
         call.position = int(ident)
-    body: Any = getattr(event, event.WhichOneof("payload") or "", None)
-    if body is None or not body.HasField("metadata") or RESUME_EXTENSION not in body.metadata.fields:
-        return
-    number = body.metadata.fields[RESUME_EXTENSION].struct_value.fields.get("sequence")
-    if number is not None and number.number_value >= 1:
-        call.position = int(number.number_value)
-    if RESUME_EXTENSION not in call.extensions:
-        del body.metadata.fields[RESUME_EXTENSION]
-        if not body.metadata.fields:
-            body.ClearField("metadata")
+    call.position = number_of(event, RESUME_EXTENSION in call.extensions) or call.position

@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 
 from a2a_grpc import content, paging
 from a2a_grpc.agent import Agent
-from a2a_grpc.call import V03, Call
+from a2a_grpc.call import RESUME_EXTENSION, V03, Call
 from a2a_grpc.config import Options
 from a2a_grpc.errors import (
     ExtendedAgentCardNotConfiguredError,
@@ -32,10 +32,6 @@ from a2a_grpc.protojson import MAX_DEPTH, unfit
 from a2a_grpc.tasks.engine import Engine, Started
 from a2a_grpc.tasks.state import TERMINAL, state_of
 from a2a_grpc.tasks.store import PushConfig, Scope, TaskQuery
-
-RESUME_EXTENSION: Final = "urn:a2a-grpc:extension:resume:v1"
-"""URI of the resume extension: when activated, each streamed event carries `{"sequence": n}` in its metadata under
-this URI; n is what `Last-Event-ID` (HTTP header or gRPC metadata `last-event-id`) takes to start from there."""
 
 _EVERY: Final = 1_000_000
 """More push configs than a task can have."""

@@ -47,7 +47,7 @@ async def connect(
     settings = Options(**{"grpc": "", "http": "", "store": "memory:", "grace": 0.0, **options})
     async with Server(agents, settings) as server:
         interface = v1.AgentInterface(url=ORIGIN, protocol_binding=binding, protocol_version=version, tenant=tenant)
-        async with Client.over(_wire(server, interface, version), interface) as client:
+        async with Client.over(_wire(server, interface, version), interface, retries=None) as client:
             yield client
 
 
@@ -93,7 +93,9 @@ class _Session:
         self._answer = answer
 
     @asynccontextmanager
-    async def request(self, verb: str, url: Any, *, headers: Mapping[str, str], data: bytes) -> AsyncIterator["_Reply"]:
+    async def request(
+        self, verb: str, url: Any, *, headers: Mapping[str, str], data: bytes, **_: Any
+    ) -> AsyncIterator["_Reply"]:
         place = urlsplit(str(url))
         lower = {name.lower(): value for name, value in headers.items()}
         answer = await self._answer(wire.HttpRequest(verb, place.path, place.query, lower, data or b""))
@@ -111,6 +113,10 @@ class _Reply:
         self.headers = answer.headers
         self.content_type = answer.headers.get("content-type", "").partition(";")[0]
         self.content = self
+        self.content_length = len(answer.body) if isinstance(answer, wire.HttpReply) else None
+
+    def close(self) -> None:
+        """There is nothing to close."""
 
     async def read(self) -> bytes:
         answer = self._answer

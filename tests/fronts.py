@@ -83,7 +83,9 @@ async def faked(service: FakeService, port: int = 0) -> AsyncIterator[str]:
 
 
 def wire_of(server: Server, binding: str, version: str, **settings: Any) -> Client:
-    return Client(server.http_url, binding=binding, version=version, timeout=PATIENCE, **settings)
+    return Client(
+        server.http_url, binding=binding, version=version, **{"timeout": PATIENCE, "retries": None, **settings}
+    )
 
 
 async def failure(answer: Any) -> A2AError:

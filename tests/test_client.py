@@ -3,8 +3,7 @@
 import asyncio
 import json
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 import aiohttp
@@ -14,6 +13,7 @@ import pytest
 from a2a_stubs import v1
 from aiohttp import web
 from fakes import FakeService
+from peers import card_of, entry, peer
 
 from a2a_grpc import errors
 from a2a_grpc.agent import Agent, Skill, TaskHandle
@@ -191,7 +191,7 @@ class Recorder:
 @pytest.mark.requirement("TENANT-01", "VER-01")
 async def test_a_wire_of_ones_own_gets_what_any_other_gets() -> None:
     carrier, interface = Recorder(), v1.AgentInterface(url="x:", protocol_version="1.0", tenant="blue")
-    async with Client.over(carrier, interface, extensions=["urn:a"]) as client:
+    async with Client.over(carrier, interface, extensions=["urn:a"], retries=None) as client:
         request = v1.GetTaskRequest(id="t")
         assert (await client.call("GetTask", request)).id == "t"
         events = client.subscribe("t", last_event_id="3")
@@ -207,51 +207,6 @@ async def test_a_wire_of_ones_own_gets_what_any_other_gets() -> None:
 
 
 # -- peers that are not ours
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-@asynccontextmanager
-async def peer(card: dict[str, Any] | None, handler: Handler) -> AsyncIterator[str]:
-    """A small HTTP peer; `URL` in the card stands for its address."""
-    url = ""
-
-    async def serve(request: web.Request) -> web.StreamResponse:
-        if request.path.endswith("agent-card.json"):
-            if card is None:
-                return web.Response(status=404)
-            return web.Response(body=json.dumps(card).replace("URL", url), content_type="application/json")
-        return await handler(request)
-
-    application = web.Application()
-    application.router.add_route("*", "/{path:.*}", serve)
-    runner = web.AppRunner(application)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    host, port = runner.addresses[0][:2]
-    url = f"http://{host}:{port}"
-    try:
-        yield url
-    finally:
-        await runner.cleanup()
-
-
-def entry(binding: str, url: str = "URL/rpc", version: str = "1.0", **more: str) -> dict[str, str]:
-    return {"protocolBinding": binding, "url": url, "protocolVersion": version} | more
-
-
-def card_of(*entries: dict[str, str]) -> dict[str, Any]:
-    return {
-        "name": "Peer",
-        "description": "Somebody else's agent.",
-        "version": "9",
-        "capabilities": {},
-        "defaultInputModes": ["text/plain"],
-        "defaultOutputModes": ["text/plain"],
-        "skills": [],
-        "supportedInterfaces": list(entries),
-    }
 
 
 async def unwanted(request: web.Request) -> web.StreamResponse:
@@ -347,7 +302,7 @@ async def test_subscribing_falls_back_to_get_where_post_is_unknown() -> None:
             return web.Response(status=405, text="no")
         return web.Response(text='data: {"task":{"id":"t","status":{}}}\n\n', content_type="text/event-stream")
 
-    async with peer(card_of(entry("HTTP+JSON", "URL")), handler) as url, Client(url) as client:
+    async with peer(card_of(entry("HTTP+JSON", "URL")), handler) as url, Client(url, retries=None) as client:
         for _ in range(2):
             assert [event.task.id async for event in client.subscribe("t")] == ["t"]
     assert verbs == ["POST", "GET", "GET"]
@@ -403,7 +358,7 @@ async def test_a_stream_that_breaks_off_is_unavailable() -> None:
         request.transport.abort()
         return reply
 
-    async with peer(card_of(entry("HTTP+JSON", "URL")), handler) as url, Client(url) as client:
+    async with peer(card_of(entry("HTTP+JSON", "URL")), handler) as url, Client(url, retries=None) as client:
         events = client.stream(asking("hi"))
         assert (await anext(events)).task.id == "t"
         with pytest.raises(errors.UnavailableError):

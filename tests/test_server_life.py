@@ -45,7 +45,8 @@ async def test_a_server_that_starts_again_serves_as_before_and_leaves_nothing_be
         await server.start()
         await server.start()
         async with await Client.connect(server.http_url) as client:
-            card = await client._fetch_card()
+            card = await client.refresh_card(force=True)
+            assert card is not None
             assert {server.grpc_address, server.http_url} <= {
                 place.url.rstrip("/") for place in card.supported_interfaces
             }

@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
     add("url", type=url_word, metavar="URL", help="base URL, card URL, or grpc://host:port")
     add("words", nargs="*", metavar="WORD", help="the text to send, or a task id and what follows it")
     add("--binding", type=str.lower, choices=BINDING_WORDS, help="wire to use; default: the first in the card")
-    add("--version", choices=VERSIONS, help="protocol version to use; default: the first in the card")
+    add("--version", choices=VERSIONS, help="protocol version to use; default: the newest in the card")
     add("--header", action="append", type=header_word, default=[], metavar="'NAME: VALUE'", help="sent with each call")
     add("--extension", action="append", default=[], metavar="URI", help="extension to ask for")
     add("--task", metavar="ID", help="the task meant, or the task that the message belongs to")

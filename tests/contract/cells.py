@@ -146,9 +146,8 @@ class Site:
         """A client for one wire, made when first asked for. path: of the agent below the server's address."""
         key = (binding, version, path, repr(settings))
         if key not in self._clients:
-            made = Client(
-                self.server.http_url + path, binding=BINDINGS[binding], version=version, timeout=30, **settings
-            )
+            told = {"binding": BINDINGS[binding], "version": version, "timeout": 30, "retries": None, **settings}
+            made = Client(self.server.http_url + path, **told)
             self._clients[key] = await self._stack.enter_async_context(made)
         return self._clients[key]
 

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from a2a_stubs import v1
 
+from a2a_grpc.call import RESUME_EXTENSION
 from a2a_grpc.errors import InvalidParamsError, TaskNotFoundError, UnsupportedOperationError
-from a2a_grpc.service import RESUME_EXTENSION
 from tests.contract.agents import gates
 from tests.contract.cells import TERMINAL, Cell, eventually, fresh, said, texts
 

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import asyncpg
 from a2a_stubs import v1
 
+from a2a_grpc.call import RESUME_EXTENSION
 from a2a_grpc.client import Client
 from a2a_grpc.errors import InternalError, UnavailableError
-from a2a_grpc.service import RESUME_EXTENSION
 from a2a_grpc.tasks.state import Fold, state_of
 from a2a_grpc.tasks.store import Event
 from a2a_grpc.tasks.upkeep import ATTEMPTS

@@ -20,11 +20,10 @@ import grpc.aio
 from a2a_stubs import google, v1
 
 from a2a_grpc.bindings import jsonrpc, rest
-from a2a_grpc.call import GRPC, JSONRPC, REST, V1
+from a2a_grpc.call import GRPC, JSONRPC, REST, RESUME_EXTENSION, V1
 from a2a_grpc.client import Client, Events
 from a2a_grpc.errors import A2AError
 from a2a_grpc.server import Server
-from a2a_grpc.service import RESUME_EXTENSION
 
 T = TypeVar("T")
 
@@ -106,7 +105,9 @@ async def serving(folder: Path, *words: str, agent: str = "worker", **environmen
 
 async def client(url: str, binding: str, **settings: Any) -> Client:
     """A client that is told the number of each event and gives up when nothing comes for PATIENCE seconds."""
-    return await Client.connect(url, binding=binding, extensions=[RESUME_EXTENSION], timeout=PATIENCE, **settings)
+    return await Client.connect(
+        url, binding=binding, extensions=[RESUME_EXTENSION], timeout=PATIENCE, retries=None, **settings
+    )
 
 
 @asynccontextmanager
