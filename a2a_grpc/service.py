@@ -232,7 +232,8 @@ class A2AService(v1_grpc.A2AServiceServicer):
     # -- card
 
     async def GetExtendedAgentCard(self, request: v1.GetExtendedAgentCardRequest, call: Call) -> v1.AgentCard:
-        """The card for authenticated callers (CARD-22, CARD-23, ERR-14)."""
+        """The card for authenticated callers (CARD-22, CARD-23, ERR-14); no extension is needed (I-65)."""
+        self._activate(call)
         if self._agent.extended_card is None:
             raise UnsupportedOperationError("The agent has no extended card")
         self._scope(call, NotFoundError)
@@ -251,7 +252,7 @@ class A2AService(v1_grpc.A2AServiceServicer):
         if absent := self._required - requested:
             metadata = {"extensions": ", ".join(sorted(absent))}
             raise ExtensionSupportRequiredError(f"Required extensions: {metadata['extensions']}", metadata=metadata)
-        call.activated = tuple(uri for uri in call.extensions if uri in self._extensions)
+        self._activate(call)
         if push and not self._options.push_notifications:
             raise PushNotificationNotSupportedError
         if violations := [found for found in missing(request) if found.field not in optional]:
@@ -260,6 +261,9 @@ class A2AService(v1_grpc.A2AServiceServicer):
         depth = self._options.max_depth
         if depth < MAX_DEPTH and (violations := unfit(request, depth=depth)):
             raise InvalidParamsError(violations=violations)
+
+    def _activate(self, call: Call) -> None:
+        call.activated = tuple(uri for uri in call.extensions if uri in self._extensions)
 
     def _need_streaming(self) -> None:
         if not self._agent.streaming:

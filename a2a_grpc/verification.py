@@ -169,9 +169,7 @@ class Verifier:
 
     def _published(self, jku: str) -> list[RemoteKeys]:
         """The keys at an address, if that is one to be asked (SIGN-11)."""
-        place = urlsplit(jku)
-        authority = place.netloc.lower()
-        if not jku or (jku not in self._trusted and authority not in self._trusted) or "@" in authority:
+        if not jku or not self._trusted & {jku, urlsplit(jku).netloc.lower()}:
             return []
         if jku not in self._remote:
             while len(self._remote) >= _MOST_ADDRESSES:

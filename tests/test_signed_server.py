@@ -37,7 +37,7 @@ def agent() -> Agent:
         description="Signs.",
         version="1",
         skills=[Skill(id="s", name="S")],
-        extensions=[Extension("urn:x", params={"é": [1.5, "", None]})],
+        extensions=[Extension("urn:x", required=True, params={"é": [1.5, "", None]})],
         extended_card=fuller,
     )
 
@@ -134,6 +134,19 @@ async def test_the_extended_card_is_signed_for_each_caller(server: Server, bindi
         async with Client(server.http_url, verify=verifier(), headers=headers, binding=binding) as client:
             card = await client.extended_card()
         assert card.description == f"For {name}." and card.signatures
+
+
+@pytest.mark.requirement("EXT-05", "I-65")
+async def test_the_extended_card_needs_no_extension_and_names_those_in_force(server: Server):
+    headers = {"A2A-Version": "1.0", "x-api-key": "a", "A2A-Extensions": "urn:x, urn:unknown"}
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(server.http_url + "/extendedAgentCard", headers=headers) as reply,
+    ):
+        assert (reply.status, reply.headers["A2A-Extensions"]) == (200, "urn:x")
+    async with Client(server.http_url, headers={"x-api-key": "a"}) as client:
+        assert client.card is not None and client.card.capabilities.extensions[0].required
+        assert (await client.extended_card()).description == "For ann."
 
 
 @pytest.mark.requirement("SIGN-12", "L-22")

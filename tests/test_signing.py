@@ -6,6 +6,7 @@ import struct
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -439,10 +440,14 @@ async def test_keys_are_fetched_from_trusted_places_only(key_server: KeyServer):
 
 
 @pytest.mark.requirement("SIGN-09")
-async def test_a_key_that_was_taken_back_is_not_used_for_long(key_server: KeyServer):
+async def test_a_key_that_was_taken_back_is_not_used_for_long(key_server: KeyServer, monkeypatch: pytest.MonkeyPatch):
     now = 0.0
-    source = RemoteKeys(key_server.url, max_age=600, stale=600, clock=lambda: now)
-    assert await Verifier(source).verify(signed(), URL)
+    timed = partial(RemoteKeys, clock=lambda: now)
+    monkeypatch.setattr("a2a_grpc.verification.RemoteKeys", timed)
+    verifier, document = Verifier(trusted=[key_server.place]), signed(jku=key_server.url)
+    assert await verifier.verify(document, URL)
     key_server.jwks = {"keys": [ECKey.generate_key("P-256", {"kid": "next"}).as_dict(private=False)]}
+    now = 599.0
+    assert await verifier.verify(document, URL)
     now = 601.0
-    assert "names no trusted key" in await refusal(Verifier(source), signed())
+    assert "names no trusted key" in await refusal(verifier, document)
