@@ -17,7 +17,7 @@ import yaml
 from compose_spec import PyCompose
 
 from a2a_grpc import config
-from a2a_grpc.bindings.http import HEALTH, READY
+from a2a_grpc.bindings.mounts import HEALTH, READY
 from tests.nginx import COUNT, DEPLOY, replica_options
 
 ROOT = DEPLOY.parent

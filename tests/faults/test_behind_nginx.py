@@ -15,7 +15,7 @@ import pytest_asyncio
 from a2a_stubs import v1
 
 from a2a_grpc.bindings import rest
-from a2a_grpc.bindings.http import READY
+from a2a_grpc.bindings.mounts import READY
 from a2a_grpc.call import GRPC, JSONRPC, REST, V1
 from a2a_grpc.cards import WELL_KNOWN
 from a2a_grpc.client import Client
