@@ -8,7 +8,8 @@ import asyncio
 import logging
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -19,6 +20,7 @@ from a2a_grpc import auth
 from a2a_grpc.admin import Admin
 from a2a_grpc.agent import Agent
 from a2a_grpc.auth_rates import limits
+from a2a_grpc.bindings.asgi import AsgiHost
 from a2a_grpc.bindings.grpc import GrpcBinding, GrpcHost
 from a2a_grpc.bindings.http import HttpHost
 from a2a_grpc.bindings.jsonrpc import JsonRpc
@@ -127,6 +129,10 @@ class Server:
         self._grpc = GrpcBinding(self.service, self.options, self.streams, self._door)
         self._grpc_host: GrpcHost | None = None
         self._http_host: HttpHost | None = None
+        self._asgi_host: AsgiHost | None = None
+        self.served_at = ""
+        """`host:port` at which somebody else's server carries `asgi()`, gRPC with it; default "": unknown. Set it, and
+        cards name that address."""
 
     # -- life
 
@@ -162,6 +168,8 @@ class Server:
             except BaseException:
                 await self.stop(0)
                 raise
+            if self._asgi_host:
+                self._asgi_host.resume()
             self.ready = not (self.options.grpc or self.options.http)
 
     async def stop(self, grace: float | None = None) -> None:
@@ -172,11 +180,13 @@ class Server:
         self.ready = False
         if self._grpc_host:
             await self._grpc_host.drain()
+        if self._asgi_host:
+            self._asgi_host.drain()
         if self._started:
             await asyncio.gather(self.engine.drain(grace), *(upstream.close(grace) for upstream in self._upstreams))
         # What the grace has left over is for readers who are still being told how their tasks ended.
         patience = min(1.0, grace + 0.1) + min(max(end - time.monotonic(), 0), LAST_READERS)
-        hosts = [host.stop(patience) for host in (self._http_host, self._grpc_host) if host]
+        hosts = [host.stop(patience) for host in (self._http_host, self._grpc_host, self._asgi_host) if host]
         await asyncio.gather(*hosts)
         self._http_host = self._grpc_host = None
         if self._started:
@@ -222,18 +232,18 @@ class Server:
     @property
     def grpc_address(self) -> str:
         """`host:port` of the gRPC port, "" when there is none."""
-        return self._grpc_host.address if self._grpc_host else ""
+        return self._grpc_host.address if self._grpc_host else self.served_at
 
     @property
     def http_address(self) -> str:
         """`host:port` of the HTTP port, "" when there is none."""
-        return self._http_host.address if self._http_host else ""
+        return self._http_host.address if self._http_host else self.served_at
 
     @property
     def http_url(self) -> str:
         """Base URL of the HTTP port as bound, "" when there is none."""
         scheme = "https" if self.options.tls_cert else "http"
-        return f"{scheme}://{self.http_address}" if self._http_host else ""
+        return f"{scheme}://{self.http_address}" if self.http_address else ""
 
     def _places(self) -> Places:
         return Places(self.http_url, self.grpc_address)
@@ -262,6 +272,36 @@ class Server:
         application.on_shutdown.append(end)  # while streams are open: the application would wait for them
         application.on_cleanup.append(end)  # where another part's start has failed
         return application
+
+    @asynccontextmanager
+    async def lifespan(self, application: object = None) -> AsyncIterator[None]:
+        """The engine while another application runs, as `FastAPI(lifespan=server.lifespan)` wants it; nothing if the
+        server runs already. Raises StoreBusy, OSError."""
+        owner = not self._started
+        await self.start_engine()
+        self.ready = True
+        try:
+            yield
+        finally:
+            if owner:
+                await self.stop()
+
+    def asgi(self) -> AsgiHost:
+        """Every wire as one ASGI 3 application, the same at each call; it starts and stops the engine with its own
+        lifespan. Mounted in another application, which passes none on, it needs `lifespan` there."""
+        if self._asgi_host is None:
+            self._asgi_host = AsgiHost(
+                self.service,
+                self._mounts,
+                self.options,
+                self.streams,
+                self._door,
+                life=self.lifespan,
+                ready=self._welcome,
+                serving=lambda: self._started,
+                base=lambda: self.http_url,
+            )
+        return self._asgi_host
 
     def add_to_grpc(self, server: grpc.aio.Server) -> None:
         """Serve the gRPC bindings on a grpc.aio server of yours, which you start after `start_engine`."""

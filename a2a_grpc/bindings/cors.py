@@ -11,7 +11,10 @@ from typing import Final
 
 from a2a_grpc.bindings.wire import HttpReply
 
-EXPOSED: Final = "A2A-Extensions, X-A2A-Extensions, Allow, ETag, Retry-After, WWW-Authenticate"
+EXPOSED: Final = (
+    "A2A-Extensions, X-A2A-Extensions, Allow, ETag, Retry-After, WWW-Authenticate, "
+    "Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin"
+)
 """Headers of answers that scripts may read."""
 
 METHODS: Final = "GET, HEAD, POST, DELETE, PUT, OPTIONS"

@@ -29,6 +29,10 @@ class Health:
         """Say NOT_SERVING from now on."""
         self._draining.set()
 
+    def resume(self) -> None:
+        """Say SERVING again."""
+        self._draining.clear()
+
     def _status(self) -> Any:
         return _Answer.NOT_SERVING if self._draining.is_set() else _Answer.SERVING
 

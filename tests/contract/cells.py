@@ -1,6 +1,7 @@
 """The cells: every binding, version and place; a running server with clients for each; and refusals as bytes.
 
-A place is a store, or the gateway: then what the clients talk to has the agents behind a second server.
+A place is a store; or the gateway: then what the clients talk to has the agents behind a second server; or an ASGI
+server that carries all wires on one port.
 
 Laws: a scenario is written once and takes the fixture `cell`; what a version cannot say is a row of LACKS, never a
 branch of a scenario. Servers are shared by the scenarios of a module, so every scenario makes its own tasks and looks
@@ -35,12 +36,13 @@ from a2a_grpc.protojson_values import json_of
 from a2a_grpc.server import Server
 from a2a_grpc.v03_names import METHOD_NAMES
 from tests.contract.agents import AGENTS, gates
+from tests.hosts import served
 from tests.stores import STORES as OPENERS
 
 HERE = {"grpc": "127.0.0.1:0", "http": "127.0.0.1:0", "grace": 0.0, "cancel_grace": 0.3}
 BINDINGS = {"grpc": GRPC, "jsonrpc": JSONRPC, "rest": REST}
 STORES = ("memory", "sqlite", *(("postgresql",) if "A2A_POSTGRES_URL" in os.environ else ()))
-PLACES = (*STORES, "gateway")
+PLACES = (*STORES, "gateway", "asgi")
 WIRES = [(binding, version) for version in VERSIONS for binding in BINDINGS]
 OLD = frozenset((binding, V03) for binding in BINDINGS)
 PROTO_OLD = OLD - {("jsonrpc", V03)}
@@ -165,12 +167,14 @@ class Sites:
         if key not in self._sites:
             folder = self._folder / fresh("store")
             folder.mkdir()
-            kept = await self._stack.enter_async_context(OPENERS["memory" if store == "gateway" else store](folder))
+            kept = await self._stack.enter_async_context(OPENERS[store if store in STORES else "memory"](folder))
             agents: Any = {name: AGENTS[name]() for name in agent.split()} if " " in agent else AGENTS[agent]()
             settings = Options(**{**HERE, **options})
             behind = replace(settings, public_url="", public_grpc="") if store == "gateway" else settings
+            if store == "asgi":
+                behind = replace(settings, grpc="", http="")
             made = Server(agents, behind, store=kept, interceptors=(as_told,))
-            server = await self._stack.enter_async_context(made)
+            server = await self._stack.enter_async_context(served(made) if store == "asgi" else made)
             if store == "gateway":
                 front = Server(upstreams(server), settings)
                 server = await self._stack.enter_async_context(front)

@@ -49,7 +49,7 @@ async def test_the_answer_names_the_extensions_in_force(cell: Cell, operation: s
 @pytest.mark.requirement("EXT-02", "EXT-14", "GRPC-05", "BL-33", "I-33")
 async def test_extensions_are_read_from_both_names_of_the_header(cell: Cell) -> None:
     for headers in (
-        {"a2a_extensions": f" {UNKNOWN} ,{OPTIONAL} "},
+        {"a2a_extensions": f"{UNKNOWN} ,  {OPTIONAL}"},
         {"x_a2a_extensions": OPTIONAL},
         {"a2a_extensions": UNKNOWN, "x_a2a_extensions": OPTIONAL},
     ):

@@ -14,10 +14,10 @@ FLOORS = {
         tasks.invoke tasks.memory tasks.parts tasks.postgres tasks.postgres_commits tasks.postgres_link tasks.run
         tasks.schema tasks.schema_postgres tasks.sqlite tasks.sqlite_file tasks.start tasks.state tasks.store
         tasks.upkeep tasks.views""",
-    3: """bindings bindings.cors bindings.grpc bindings.health bindings.http bindings.jsonrpc bindings.mounts
-        bindings.reflection bindings.rest bindings.rpc bindings.sse bindings.streams bindings.tls
-        bindings.wire card_pages client client_auth client_cards client_dial client_retries
-        client_streams client_wires gateway routing service""",
+    3: """bindings bindings.asgi bindings.asgi_exchange bindings.asgi_grpc bindings.cors bindings.grpc
+        bindings.health bindings.http bindings.jsonrpc bindings.mounts bindings.reflection bindings.rest
+        bindings.rpc bindings.sse bindings.streams bindings.tls bindings.wire card_pages client client_auth
+        client_cards client_dial client_retries client_streams client_wires gateway routing service""",
     4: """__main__ admin admin_views cli commands commands.call commands.card commands.db commands.gateway
         commands.push commands.serve commands.top commands.words demo mcp opening server testing workers""",
     5: "",
