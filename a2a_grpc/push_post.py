@@ -5,6 +5,7 @@ Redirects are not followed, proxies of the environment not used, cookies not kep
 No text that leaves here holds a path, a token or credentials (PUSH-23).
 """
 
+import io
 import socket
 import time
 from collections.abc import Callable, Mapping
@@ -27,6 +28,8 @@ Lookup = Callable[..., list[Any]]
 
 ANSWER_BYTES: Final = 64 * 1024
 """How much of an answer is read, so that its connection can be used again."""
+PIECE: Final = 256 * 1024
+"""Bytes of a body from which on it is sent in pieces."""
 LONGEST_WAIT: Final = 86_400.0
 """Most seconds that a Retry-After is believed."""
 GONE: Final = 410
@@ -96,8 +99,9 @@ class HttpPoster:
             raise RuntimeError("the poster is not open")
         if why := self._guard.refusal(url):
             return Outcome(False, f"its address {why}")
+        data = io.BytesIO(body) if len(body) > PIECE else body  # large ones go in pieces, between which others run
         try:
-            async with self._session.post(URL(url), data=body, headers=headers, allow_redirects=False) as answer:
+            async with self._session.post(URL(url), data=data, headers=headers, allow_redirects=False) as answer:
                 outcome = _judge(answer.status, answer.headers.get("Retry-After", ""))
                 with suppress(aiohttp.ClientError, TimeoutError, OSError):
                     await answer.content.read(ANSWER_BYTES)

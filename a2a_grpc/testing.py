@@ -1,16 +1,17 @@
-"""For tests of agents: a client and a server in one process, joined in memory or over loopback.
+"""For tests of agents: a client and a server in one process, joined in memory or over loopback; a webhook.
 
 Laws: public, and used by this project's own tests. Nothing here is faked: `connect` runs the same wires, service and
-engine as a server does, only without sockets; `serve` is a whole server on free loopback ports.
+engine as a server does, only without sockets; `serve` is a whole server on free loopback ports; `webhook` receives.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from a2a_stubs import v1
+from aiohttp import web
 from google.protobuf.message import Message
 
 from a2a_grpc.agent import Agent
@@ -22,6 +23,7 @@ from a2a_grpc.client import Client
 from a2a_grpc.client_wires import HTTP_WIRES, Wire
 from a2a_grpc.config import Options
 from a2a_grpc.methods import METHODS
+from a2a_grpc.push_receiver import Notification, PushReceiver
 from a2a_grpc.server import Server
 
 ORIGIN: Final = "http://memory"
@@ -128,6 +130,56 @@ class _Reply:
         if isinstance(self._answer, wire.HttpStream):
             async for chunk in self._answer.chunks:
                 yield chunk
+
+
+class Webhook:
+    """A receiver of push notifications, see `webhook`.
+
+    url: its address. notifications: what has come, in order, each once. status: what requests are answered with while
+    it is not 0; then nothing is taken, and the server sends again. requests: how many there were, of whatever outcome.
+    receiver: what judges them.
+    """
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.notifications: list[Notification] = []
+        self.status = self.requests = 0
+        self.receiver = PushReceiver(self._take)
+        self._news = asyncio.Condition()
+
+    def config(self, task_id: str = "", config_id: str = "", *, scheme: str = "") -> v1.TaskPushNotificationConfig:
+        """A config for this webhook, with a token of its own; see PushReceiver.config."""
+        return self.receiver.config(self.url, task_id, config_id, scheme=scheme)
+
+    async def until(self, condition: Callable[[], bool], seconds: float = 30.0) -> None:
+        """Wait until `condition()` is true, looking at it after each request. Raises TimeoutError."""
+        async with asyncio.timeout(seconds), self._news:
+            await self._news.wait_for(condition)
+
+    def _take(self, notification: Notification) -> None:
+        self.notifications.append(notification)
+
+    async def _answer(self, request: web.BaseRequest) -> web.Response:
+        answer = web.Response(status=self.status) if self.status else await self.receiver.handle(request)
+        async with self._news:
+            self.requests += 1
+            self._news.notify_all()
+        return answer
+
+
+@asynccontextmanager
+async def webhook() -> AsyncIterator[Webhook]:
+    """A webhook on a free loopback port. The server must be let there: `serve(..., push_notifications=True,
+    push_allow=("127.0.0.1",))`."""
+    made = Webhook()
+    runner = web.ServerRunner(web.Server(made._answer, access_log=None), shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    made.url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
+    try:
+        yield made
+    finally:
+        await runner.cleanup()
 
 
 def operations() -> tuple[str, ...]:

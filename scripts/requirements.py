@@ -22,7 +22,6 @@ LEDGER = ROOT / "tests" / "golden" / "requirements.txt"
 OPEN = {
     "a duty of clients, not proved yet": """OP-SEND-23 OP-STREAM-10 STREAM-12 CTX-05 CARD-11 CARD-18 EXT-13
         AUTH-11 V03-38""",
-    "binds the receiver of a webhook": "PUSH-24 PUSH-25 PUSH-26 PUSH-27 PUSH-28",
     "credentials that a task asks for are its author's affair": "AUTH-09 AUTH-10 AUTH-13",
     "there are no custom bindings": "CB-01 CB-02 CB-03 CB-04",
     "a rule for authors of extensions": "EXT-07 EXT-08 EXT-09 EXT-10 EXT-11 EXT-12",
