@@ -7,8 +7,10 @@ its owner alone.
 """
 
 import asyncio
+import errno
 import os
 import socket
+import stat
 from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any, Final
@@ -163,9 +165,10 @@ def _unix(path: str) -> socket.socket:
     try:
         with suppress(FileNotFoundError, ConnectionRefusedError), socket.socket(socket.AF_UNIX) as probe:
             probe.connect(path)
-            raise FileExistsError(98, "somebody answers there", path)
+            raise FileExistsError(errno.EADDRINUSE, "somebody answers there", path)
         with suppress(FileNotFoundError):
-            os.unlink(path)
+            if stat.S_ISSOCK(os.stat(path).st_mode):
+                os.unlink(path)
         before = os.umask(0o177)
         try:
             made.bind(path)

@@ -4,6 +4,7 @@ Laws: ids come from what watches the code that wrote the line (telemetry.HERE); 
 says what the code said and nothing of a request (SEC-05, SEC-07).
 """
 
+import json
 import logging
 import signal
 import sys
@@ -11,8 +12,6 @@ import traceback
 from datetime import UTC, datetime
 from types import FrameType
 from typing import Any, Final
-
-import orjson
 
 from a2a_grpc.config import Options
 from a2a_grpc.telemetry import HERE
@@ -56,7 +55,7 @@ class Json(logging.Formatter):
         if record.exc_info and record.exc_info[1] is not None:
             line["fault"] = type(record.exc_info[1]).__name__
             line["traceback"] = "".join(traceback.format_exception(record.exc_info[1]))
-        return orjson.dumps(line, default=str).decode()
+        return json.dumps(line, default=str)  # which knows a way for text that is not UTF-8
 
 
 def begin(options: Options) -> None:
