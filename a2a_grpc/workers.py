@@ -2,7 +2,7 @@
 
 Laws: the parent serves nothing and knows nothing of what is served. The first worker is ready before the others start,
 so that what cannot be is told once. A worker that dies is replaced; one signal stops all of them gracefully, a second
-at once; when the parent dies, they stop by themselves.
+at once, any other is passed on to them; when the parent dies, they stop by themselves.
 """
 
 import asyncio
@@ -12,8 +12,8 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, Final
@@ -75,7 +75,9 @@ class _Family:
             sentinels = {process.sentinel: process for process in self._workers}
             for found in wait([told, *self._silent, *sentinels]):
                 if found is told:
-                    self._stop(len(told.recv(16)))
+                    numbers = told.recv(16)
+                    self._pass_on(number for number in numbers if number not in STOP_SIGNALS)
+                    self._stop(sum(number in STOP_SIGNALS for number in numbers))
                 elif isinstance(found, Connection):
                     self._hear(found)
                 elif isinstance(found, int):
@@ -105,6 +107,13 @@ class _Family:
         if not (self._silent or self._shown):
             self._shown = True
             self._show(self._report)
+
+    def _pass_on(self, numbers: Iterable[int]) -> None:
+        """Signals that are for those who serve."""
+        for number in numbers:
+            for process in self._workers:
+                with suppress(ProcessLookupError):
+                    os.kill(process.pid or os.getpid(), number)
 
     def _stop(self, times: int) -> None:
         for _ in range(times):

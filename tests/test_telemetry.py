@@ -17,8 +17,10 @@ from a2a_grpc import Agent, Client, Options, Server, TaskHandle
 from a2a_grpc.call import GRPC, JSONRPC, REST, V03, V1, VERSIONS, Call
 from a2a_grpc.errors import A2AError, TaskNotFoundError
 from a2a_grpc.gateway import Upstream
+from a2a_grpc.tasks.memory import MemoryStore
 from a2a_grpc.telemetry import outgoing_headers
 from tests.receivers import receiver
+from tests.test_upkeep import die
 from tests.watched import Watch, ancestry
 
 PARENT, TRACE = "b7ad6b7169203331", "0af7651916cd43dd8448eb211c80319c"
@@ -164,6 +166,42 @@ async def test_the_next_turn_of_a_task_is_linked_to_the_one_before() -> None:
     assert [trace.format_span_id(link.context.span_id) for link in second.links] == [
         ids(watch.named("SendMessage")[0])[1]
     ]
+
+
+patient = Agent(name="Patient", description="Is run again.", version="1", skills=[], rerun_lost_turns=True)
+
+
+@patient.handle
+async def wait_at_first(task: TaskHandle) -> str:
+    if task.attempt == 1:
+        await task.working()
+        await asyncio.Event().wait()
+    return "done"
+
+
+@pytest.mark.requirement("SEC-07", "BL-53")
+async def test_a_turn_that_another_replica_takes_over_is_linked_and_its_webhooks_stay_in_the_trace() -> None:
+    first, second, store = Watch(), Watch(), MemoryStore()
+    push = {"push_notifications": True, "push_allow": ("127.0.0.1/32",)}
+    options = Options(grpc="127.0.0.1:0", http="", store="memory:", lease=0.3, grace=0.0, **push)
+    async with receiver() as there:
+        request = said("hello", url=there.url)
+        request.configuration.return_immediately = True
+        async with Server(patient, options, store=store, telemetry=first.telemetry) as server:
+            async with Client(f"grpc://{server.grpc_address}", headers=HEADERS) as client:
+                await client.send(request)
+            await there.until(lambda: any(b"WORKING" in got.body for got in there.got))
+            await die(server.engine)
+            heard = len(there.got)
+            async with Server(patient, options, store=store, telemetry=second.telemetry):
+                await there.until(lambda: b"COMPLETED" in there.got[-1].body)
+                await second.until(lambda: second.named("turn Patient"))
+            taken = second.points("a2a.turns.taken_over")
+    [turn], [call] = second.named("turn Patient"), first.named("SendMessage")
+    assert ids(turn)[0] != TRACE and (turn.attributes or {})["a2a.attempt"] == "2"
+    assert [trace.format_span_id(link.context.span_id) for link in turn.links] == [ids(call)[1]]
+    assert {got.headers["traceparent"].split("-")[1] for got in there.got[heard:]} == {TRACE}
+    assert ({"a2a.result": "rerun"}, 1) in taken
 
 
 @pytest.mark.requirement("SEC-07")

@@ -6,11 +6,14 @@ import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+import aiohttp
 import pytest
 from a2a_stubs import v1
 
 from a2a_grpc.call import GRPC
+from a2a_grpc.telemetry_logs import SWITCH
 from scripts.services import free_port
 from tests.faults.history import History
 from tests.faults.processes import Serving, clients, launch, message, seeded, serving, within
@@ -60,6 +63,35 @@ async def spread(folder: Path, server: Serving, history: History, count: int = C
             history.pick = lambda: agents[GRPC]
             await asyncio.gather(*(history.send("count 3 0", tenant) for tenant in ("once", "again")))
     return ran(folder)
+
+
+@pytest.mark.requirement("SEC-07")
+async def test_each_worker_shows_itself_to_operators_and_takes_signals_from_the_parent(tmp_path: Path) -> None:
+    (tmp_path / "ran").touch()
+    watched = ("--admin", f"unix:{tmp_path}/admin", "--metrics", "admin", "--log-format", "json")
+    async with postgres_url() as url:
+        words = ("--workers", str(COUNT), "--store", url, *watched, *place())
+        async with serving(tmp_path, *words, agent="tests.faults.replicas:agents") as server:
+            places = [f"{tmp_path}/admin", *(f"{tmp_path}/admin.{number}" for number in range(1, COUNT))]
+            holders = {(await seen(path, "/leases"))["holder"] for path in places}
+            assert len(holders) == COUNT and f"admin.{COUNT}" not in os.listdir(tmp_path)
+            server.process.send_signal(SWITCH)
+            history = History(lambda: agents[GRPC])
+            await within(spread(tmp_path, server, history))
+            async with clients(server) as agents:
+                history.pick = lambda: agents[GRPC]
+                await history.send("count 3 0", "once")
+            texts = [await seen(path, "/metrics") for path in places]
+            assert sum('a2a_server_call_duration_seconds_count{a2a_binding="GRPC"' in text for text in texts) == COUNT
+            server.process.send_signal(signal.SIGTERM)
+            assert await server.exit_code() == 0, server.log
+    assert '"logger": "a2a_grpc.calls"' in server.log
+
+
+async def seen(path: str, view: str) -> Any:
+    connector = aiohttp.UnixConnector(path)
+    async with aiohttp.ClientSession(connector=connector) as session, session.get(f"http://localhost{view}") as reply:
+        return await (reply.json() if reply.content_type == "application/json" else reply.text())
 
 
 @pytest.mark.requirement("BL-08", "BL-34", "BL-48")
