@@ -30,7 +30,19 @@ from a2a_grpc.call import GRPC, JSONRPC, V03
 from a2a_grpc.config import OptionError, Options
 from a2a_grpc.errors import BY_REASON
 from a2a_grpc.methods import METHODS
-from a2a_grpc.telemetry import BINDING, CALL, CODE, COUNTERS, KINDS, OPERATION, VERSION, Kind, Values
+from a2a_grpc.telemetry import (
+    BINDING,
+    CALL,
+    CODE,
+    COUNTERS,
+    KINDS,
+    LEASES_LOST,
+    OPERATION,
+    TRIMMED,
+    VERSION,
+    Kind,
+    Values,
+)
 from a2a_grpc.v03_names import JSONRPC_NAMES, METHOD_NAMES
 
 BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
@@ -60,6 +72,8 @@ class OpenTelemetry:
         if meters:
             self._histograms = {kind: self._histogram(kind) for kind in KINDS}
         self._counters = {name: self._meter.create_counter(name, "1", meaning) for name, meaning in COUNTERS.items()}
+        for name in (TRIMMED, LEASES_LOST):  # those without labels are there from the start, so that rates are
+            self.count(name, 0, {})
         self.text = text
 
     def _histogram(self, kind: Kind) -> Histogram:
