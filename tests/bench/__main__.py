@@ -86,6 +86,7 @@ class Bench:
             os.sched_setaffinity(0, {own})
         self._servers: dict[str, Process] = {}
         self._start("memory")
+        self._start("watched")
         self._start("sqlite", str(folder / "bench.db"))
 
     def _start(self, kind: str, *words: str) -> None:

@@ -40,7 +40,8 @@ as fast as the agent can write."""
 
 
 class Load(NamedTuple):
-    """A scenario sent to one server over one wire. server: `bare`, `memory` or `sqlite`."""
+    """A scenario sent to one server over one wire. server: `bare`, `memory`, `sqlite` or `watched`,
+    which is `memory` with every span and measure recorded."""
 
     server: str
     scenario: str
@@ -68,6 +69,7 @@ _ROWS: Final[tuple[tuple[Load, Load, Mapping[str, float]], ...]] = (
     (Load("memory", "echo"), Load("bare", "echo"), {GRPC: 0.75} | _http(0.35)),
     (Load("memory", "echo", version=V03), Load("memory", "echo"), {JSONRPC: 0.8}),
     (Load("sqlite", "echo"), Load("memory", "echo"), {GRPC: 0.6} | _http(0.6)),
+    (Load("watched", "echo"), Load("memory", "echo"), {}),
     (Load("memory", "reply"), Load("bare", "reply"), _http(0.5)),
     (Load("memory", "get"), Load("bare", "get"), {GRPC: 0.95} | _http(0.75)),
     (Load("memory", "stream 200"), Load("bare", "stream 200"), {GRPC: 0.8} | _http(0.25)),

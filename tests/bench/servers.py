@@ -1,7 +1,7 @@
 """The servers that are measured, each a process of its own: ours with a store, and a bare one with prepared answers.
 
-Laws: `python -m tests.bench.servers memory|sqlite|bare [FILE]` prints its addresses as one line of JSON, then its CPU
-seconds for every line that it reads, and ends with its input. The bare server does what no server can leave out: gRPC
+Laws: `python -m tests.bench.servers memory|sqlite|watched|bare [FILE]` prints its addresses as one line of JSON, then
+its CPU seconds for every line that it reads, and ends with its input. The bare server does what no server can leave out: gRPC
 messages are parsed and serialised, HTTP bodies are read, every event is written by itself, through the same libraries
 and on the same event loop.
 """
@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -22,9 +22,15 @@ import grpc.aio
 import uvloop
 from a2a_stubs import v1_grpc
 from aiohttp import web
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
 from a2a_grpc import Agent, Options, Server, TaskHandle
 from a2a_grpc.commands.serve import spare_collector
+from a2a_grpc.telemetry_otel import OpenTelemetry
+from a2a_grpc.telemetry_parts import Off, Telemetry
 
 CHUNK: Final = "a chunk of text, "
 
@@ -48,10 +54,25 @@ async def obey(task: TaskHandle) -> None:
 
 
 @asynccontextmanager
-async def ours(store: str) -> AsyncIterator[dict[str, str]]:
+async def ours(store: str, telemetry: Off | None = None) -> AsyncIterator[dict[str, str]]:
     """The product; the store as in its option."""
-    async with Server(agent, Options(grpc="127.0.0.1:0", http="127.0.0.1:0", store=store)) as server:
+    options = Options(grpc="127.0.0.1:0", http="127.0.0.1:0", store=store)
+    async with Server(agent, options, telemetry=telemetry) as server:
         yield {"grpc": server.grpc_address, "http": server.http_address}
+
+
+def watching() -> Off:
+    """What records every span and measure, and sends them nowhere."""
+    tracers = TracerProvider()
+    tracers.add_span_processor(BatchSpanProcessor(Nowhere()))
+    return Telemetry(OpenTelemetry(tracers, MeterProvider([InMemoryMetricReader()])))
+
+
+class Nowhere(SpanExporter):
+    """Takes spans, as a collector that answers at once would."""
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        return SpanExportResult.SUCCESS
 
 
 @asynccontextmanager
@@ -144,7 +165,8 @@ async def run(server: AbstractAsyncContextManager[dict[str, str]]) -> None:
 def main(kind: str, file: str = "") -> None:
     """The command."""
     spare_collector()
-    uvloop.run(run(bare(json.loads(Path(file).read_bytes())) if kind == "bare" else ours(f"{kind}:{file}")))
+    makes = {"bare": lambda: bare(json.loads(Path(file).read_bytes())), "watched": lambda: ours("memory:", watching())}
+    uvloop.run(run(makes.get(kind, lambda: ours(f"{kind}:{file}"))()))
 
 
 if __name__ == "__main__":
