@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Final, NamedTuple, Protocol
 
 from a2a_stubs import v1
@@ -56,10 +56,10 @@ class Recorder(Protocol):
     """Where spans and measures go. A span is whatever `begin` answers; headers: names in lower case."""
 
     def begin(
-        self, kind: Kind, name: str, details: Mapping[str, Any], parent: Mapping[str, str] | None, earlier: str
+        self, kind: Kind, name: str, details: Mapping[str, Any], parent: Any, headers: Mapping[str, str], earlier: str
     ) -> Any:
-        """Begin a span. parent: W3C headers that it goes on from; None: what is under way in this context. earlier:
-        a `traceparent` that it is linked to, "" for none."""
+        """Begin a span. parent: the span that it is part of; None: what the W3C headers say, or what is under way in
+        this context. earlier: a trace context that it is linked to, see call.trace_of; "" for none."""
 
     def enter(self, span: Any) -> Any:
         """Make the span the one that is under way in this context; answers what `leave` takes."""
@@ -74,9 +74,9 @@ class Recorder(Protocol):
         """`trace_id` and `span_id` of a span, for log lines; nothing when it is not recorded."""
 
     def end(
-        self, kind: Kind, span: Any, seconds: float, labels: Mapping[str, str], more: Mapping[str, str], failed: bool
+        self, kind: Kind, span: Any, seconds: float, labels: Mapping[str, str], new: Mapping[str, str], failed: bool
     ) -> None:
-        """The act is over. labels: of measure and span; more: of the span alone."""
+        """The act is over. labels: of the measure; new: what the span does not have yet of labels and details."""
 
     def count(self, name: str, amount: int, labels: Mapping[str, str]) -> None:
         """Add to one of `COUNTERS`."""
@@ -101,6 +101,9 @@ class Watcher(Protocol):
         """A client's wire to an interface, watched."""
 
 
+NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
+
+
 class Here(NamedTuple):
     """What watches the code that runs, and what log lines of it are to show."""
 
@@ -123,7 +126,7 @@ def outgoing_headers() -> dict[str, str]:
 class Act:
     """Something that is watched from now until `end`; `with` it, what runs is part of it. Labels may be added."""
 
-    __slots__ = ("_entered", "_kind", "_recorder", "_started", "here", "labels", "more", "span")
+    __slots__ = ("_begun", "_entered", "_kind", "_recorder", "_started", "here", "labels", "more", "span")
 
     def __init__(
         self,
@@ -133,7 +136,8 @@ class Act:
         labels: dict[str, str],
         details: dict[str, str] | None = None,
         *,
-        parent: Mapping[str, str] | None = None,
+        parent: Any = None,
+        headers: Mapping[str, str] = NO_HEADERS,
         earlier: str = "",
         fields: Mapping[str, str] | None = None,
         spanned: bool = True,
@@ -143,7 +147,8 @@ class Act:
         self.span: Any = None
         ids: dict[str, str] = {}
         if self._recorder is not None and spanned:
-            self.span = self._recorder.begin(kind, name, labels | self.more, parent, earlier)
+            self._begun = labels | self.more
+            self.span = self._recorder.begin(kind, name, self._begun, parent, headers, earlier)
             ids = self._recorder.ids(self.span)
         self.here = Here(telemetry, {**(fields or {}), **ids}, self.span)
         self._started = time.monotonic()
@@ -167,7 +172,10 @@ class Act:
         """The act is over, by a fault if one is given; answers how many seconds it took."""
         seconds = time.monotonic() - self._started
         if self._recorder is not None:
-            self._recorder.end(self._kind, self.span, seconds, self.labels, self.more, failed or fault is not None)
+            new: dict[str, str] = {}
+            if self.span is not None:
+                new = {name: value for name, value in (self.labels | self.more).items() if name not in self._begun}
+            self._recorder.end(self._kind, self.span, seconds, self.labels, new, failed or fault is not None)
         return seconds
 
 

@@ -38,6 +38,7 @@ from a2a_grpc.telemetry import (
     KINDS,
     LEASES_LOST,
     OPERATION,
+    PUSH,
     TRIMMED,
     VERSION,
     Kind,
@@ -84,24 +85,22 @@ class OpenTelemetry:
     # -- spans
 
     def begin(
-        self, kind: Kind, name: str, details: Mapping[str, Any], parent: Mapping[str, str] | None, earlier: str
+        self,
+        kind: Kind,
+        name: str,
+        details: Mapping[str, Any],
+        parent: Span | None,
+        headers: Mapping[str, str],
+        earlier: str,
     ) -> Span | None:
         """Begin a span (see Recorder)."""
         if self._tracer is None:
             return None
-        whence = None if parent is None else self._parent(kind, parent)
-        links = [Link(earlier_span)] if (earlier_span := _context_of(earlier)) else None
+        whence = trace.set_span_in_context(parent) if parent is not None else _whence(kind, headers)
+        links = [Link(last)] if earlier and (last := _context_of(earlier)) else None
         return self._tracer.start_span(
             name, whence, SpanKind[kind.role], {**_protocol(details), **details}, links, set_status_on_exception=False
         )
-
-    def _parent(self, kind: Kind, headers: Mapping[str, str]) -> Context | None:
-        """The context in some headers; for a call, that of an instrumented host in between comes first."""
-        if kind is not CALL:
-            return _W3C.extract(headers, Context())
-        told = propagate.extract({**headers}, Context())
-        mine, theirs = (trace.get_current_span(place).get_span_context() for place in (None, told))
-        return None if mine.is_valid and theirs.trace_id in (0, mine.trace_id) else _W3C.extract(headers, told)
 
     def enter(self, span: Span | None) -> Any:
         """Make the span the current one (see Recorder)."""
@@ -131,7 +130,7 @@ class OpenTelemetry:
         span: Span | None,
         seconds: float,
         labels: Mapping[str, str],
-        more: Mapping[str, str],
+        new: Mapping[str, str],
         failed: bool,
     ) -> None:
         """An act is over (see Recorder). What a caller did wrong is no error of the span of its call."""
@@ -140,7 +139,7 @@ class OpenTelemetry:
         if span is None:
             return
         if span.is_recording():
-            span.set_attributes({**labels, **more, **_answered(labels)})
+            span.set_attributes({**new, **_answered(labels)})
             code = labels.get(CODE, "error")
             if failed and not (kind is CALL and code in BY_REASON and BY_REASON[code].http < 500):
                 span.set_attribute("error.type", code)
@@ -173,6 +172,18 @@ def _version() -> str:
         return metadata.version("a2a-grpc")
     except metadata.PackageNotFoundError:
         return "0"
+
+
+def _whence(kind: Kind, headers: Mapping[str, str]) -> Context | None:
+    """Where an act goes on from, None for what is under way here: for a call that is what an instrumented host in
+    between has begun; a webhook's request is under way on behalf of nobody but whom its headers name."""
+    if kind is PUSH:
+        return _W3C.extract(headers, Context())
+    if not headers:
+        return None
+    told = _W3C.extract(headers, propagate.extract({**headers}, Context()))
+    mine, theirs = (trace.get_current_span(place).get_span_context() for place in (None, told))
+    return None if mine.is_valid and theirs.trace_id in (0, mine.trace_id) else told
 
 
 def _context_of(earlier: str) -> trace.SpanContext | None:

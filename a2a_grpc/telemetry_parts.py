@@ -173,7 +173,7 @@ class Telemetry(Off):
         if call.tenant:
             details["a2a.tenant"] = call.tenant
         labels = {OPERATION: call.operation, BINDING: call.binding, VERSION: call.version}
-        act = Act(self, CALL, call.operation, labels, details, parent=call.metadata, fields=shown)
+        act = Act(self, CALL, call.operation, labels, details, headers=call.metadata, fields=shown)
         if headers := act.headers():
             call.metadata = {**call.metadata, **headers}
         return act
@@ -209,9 +209,9 @@ class Telemetry(Off):
     def at_store(self, name: str, of: Any) -> Iterator[None]:
         """Around a method of a store; of: its first argument; a change says which turn it belongs to."""
         turn = self._turns.get(getattr(of, "task_id", ""))
-        parent = turn.headers() if turn is not None else None
+        parent = None if turn is None else turn.span
         labels, spanned = {"a2a.store.operation": name}, name in SPANNED
-        act = Act(self, STORE, f"store {name}", labels, parent=parent or None, spanned=spanned)
+        act = Act(self, STORE, f"store {name}", labels, parent=parent, spanned=spanned)
         fault: BaseException | None = None
         try:
             yield
@@ -338,7 +338,7 @@ class _WatchedPoster:
         """See Poster."""
         labels = {RESULT: "broken off"}
         details = {"server.address": urlsplit(url).hostname or "", "http.request.method": "POST"}
-        act = Act(self._telemetry, PUSH, "push", labels, details, parent=headers)
+        act = Act(self._telemetry, PUSH, "push", labels, details, headers=headers)
         try:
             with act:
                 outcome: Outcome = await self._poster.post(url, {**headers, **act.headers()}, body)

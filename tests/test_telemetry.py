@@ -270,6 +270,25 @@ async def test_every_wire_is_measured_with_the_same_labels() -> None:
         assert {"a2a.store.operation": "commit", "a2a.code": "OK"} in commits
 
 
+async def test_a_call_is_part_of_what_an_instrumented_host_has_begun_and_else_begins_a_trace() -> None:
+    watch = Watch()
+    async with serving(watch) as server:
+        call = Call("SendMessage", metadata=HEADERS)
+        with trace.use_span(watch.tracers.get_tracer("host").start_span("elsewhere")) as other:
+            await server.service.SendMessage(said("hello"), call)
+        assert call.metadata["traceparent"].split("-")[1] == TRACE  # that was begun for something else
+        outer = trace.NonRecordingSpan(
+            trace.SpanContext(int(TRACE, 16), 0xABC, is_remote=False, trace_flags=trace.TraceFlags(1))
+        )
+        with trace.use_span(outer):
+            await server.service.SendMessage(said("hello"), Call("SendMessage", metadata=HEADERS))
+        await server.service.SendMessage(said("hello"), Call("SendMessage", metadata={"traceparent": "00-zz-1-01"}))
+        await watch.until(lambda: len(watch.named("SendMessage")) == 3)
+    first, second, third = watch.named("SendMessage")
+    assert other.is_recording() and first.parent and trace.format_span_id(first.parent.span_id) == PARENT
+    assert second.parent and second.parent.span_id == 0xABC and third.parent is None
+
+
 @pytest.mark.requirement("SEC-07")
 async def test_a_function_that_fails_is_an_error_of_its_turn_and_not_of_the_call() -> None:
     watch = Watch()
