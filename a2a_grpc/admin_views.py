@@ -132,13 +132,14 @@ Found = Iterable[tuple[float, Mapping[str, str]]]
 
 class Measure(NamedTuple):
     """A measure that is read when somebody looks. unit: of what it counts; read: its values by label, from a server and
-    what its store counted last; grows: it only ever becomes more."""
+    what its store counted last; grows: it only ever becomes more; labels: of the values."""
 
     name: str
     unit: str
     meaning: str
     read: Callable[[Server, Counts], Found]
     grows: bool = False
+    labels: tuple[str, ...] = ()
 
 
 def _limit_values(server: Server, _: Counts) -> Found:
@@ -158,7 +159,7 @@ MEASURES: Final = (
     Measure(
         "a2a.turns.strays", "{turn}", "Functions that go on after their cancel", lambda s, _: [(s.engine.strays, {})]
     ),
-    Measure("a2a.turns.taken_over", "{turn}", "Lost turns that were settled here", _taken_over, grows=True),
+    Measure("a2a.turns.taken_over", "{turn}", "Lost turns that were settled here", _taken_over, True, ("a2a.result",)),
     Measure("a2a.streams.open", "{stream}", "Open streams", lambda server, _: [(len(server.streams), {})]),
     Measure(
         "a2a.streams.dropped",
@@ -181,6 +182,6 @@ MEASURES: Final = (
         "Webhooks served just now",
         lambda server, _: [(server.engine.push.sending, {})],
     ),
-    Measure("a2a.limit", "{item}", "Limits of this server", _limit_values),
+    Measure("a2a.limit", "{item}", "Limits of this server", _limit_values, labels=("a2a.limit",)),
 )
 """What is measured by looking; what happens is measured where it happens, see telemetry.KINDS and COUNTERS."""

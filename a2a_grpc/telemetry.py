@@ -18,35 +18,39 @@ from a2a_grpc.errors import A2AError
 OK: Final = "OK"
 
 
+OPERATION, BINDING, VERSION, CODE = "a2a.operation", "a2a.binding", "a2a.version", "a2a.code"
+AGENT, STATE, RESULT, AT_STORE = "a2a.agent", "a2a.state", "a2a.result", "a2a.store.operation"
+TASK, CONTEXT = "a2a.task.id", "a2a.context.id"
+
+
 class Kind(NamedTuple):
     """A kind of act. name: of its measure, with `.duration` behind it, in seconds; role: SERVER, CLIENT or INTERNAL;
-    meaning: for who reads the measure."""
+    meaning: for who reads the measure; labels: of the measure."""
 
     name: str
     role: str
     meaning: str
+    labels: tuple[str, ...]
 
 
-CALL: Final = Kind("a2a.server.call", "SERVER", "Calls of an operation, from the service's first to its last word")
-TURN: Final = Kind("a2a.turn", "INTERNAL", "Turns: an agent's function at work on a task, and the state it ended in")
-STORE: Final = Kind("a2a.store", "CLIENT", "Reads and writes of the store")
-PUSH: Final = Kind("a2a.push", "CLIENT", "Requests to webhooks")
-REMOTE: Final = Kind("a2a.client.call", "CLIENT", "Calls of other agents")
+_OF_CALLS: Final = (OPERATION, BINDING, VERSION, CODE)
+CALL: Final = Kind("a2a.server.call", "SERVER", "Calls that reached an operation", _OF_CALLS)
+TURN: Final = Kind("a2a.turn", "INTERNAL", "Turns, by the state that they ended in", (AGENT, STATE))
+STORE: Final = Kind("a2a.store", "CLIENT", "Reads and writes of the store", (AT_STORE, CODE))
+PUSH: Final = Kind("a2a.push", "CLIENT", "Requests to webhooks", (RESULT,))
+REMOTE: Final = Kind("a2a.client.call", "CLIENT", "Calls of other agents and of upstreams", _OF_CALLS)
 KINDS: Final = (CALL, TURN, STORE, PUSH, REMOTE)
+"""What happens and takes time."""
 
 REQUESTS: Final = "a2a.server.requests"
 TRIMMED: Final = "a2a.retention.deleted"
 LEASES_LOST: Final = "a2a.leases.lost"
-COUNTERS: Final[Mapping[str, str]] = {
-    REQUESTS: "Requests as they come through the door, by how it let them in",
-    TRIMMED: "Tasks that retention has deleted",
-    LEASES_LOST: "Turns here whose lease another process has taken",
+COUNTERS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+    REQUESTS: ("Requests at the door, by how it let them in", (BINDING, CODE)),
+    TRIMMED: ("Tasks that retention has deleted", ()),
+    LEASES_LOST: ("Turns here whose lease another process has taken", ()),
 }
-"""What is counted, and what it means."""
-
-OPERATION, BINDING, VERSION, CODE = "a2a.operation", "a2a.binding", "a2a.version", "a2a.code"
-AGENT, STATE, RESULT, TASK, CONTEXT = "a2a.agent", "a2a.state", "a2a.result", "a2a.task.id", "a2a.context.id"
-
+"""What is counted: what it means, and its labels."""
 
 Values = Callable[[], Iterable[tuple[float, Mapping[str, str]]]]
 """Gives the values of a measure, each with its labels."""

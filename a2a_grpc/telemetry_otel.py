@@ -36,10 +36,8 @@ from a2a_grpc.telemetry import (
     CODE,
     COUNTERS,
     KINDS,
-    LEASES_LOST,
     OPERATION,
     PUSH,
-    TRIMMED,
     VERSION,
     Kind,
     Values,
@@ -72,9 +70,10 @@ class OpenTelemetry:
         self._histograms: dict[Kind, Histogram] = {}
         if meters:
             self._histograms = {kind: self._histogram(kind) for kind in KINDS}
-        self._counters = {name: self._meter.create_counter(name, "1", meaning) for name, meaning in COUNTERS.items()}
-        for name in (TRIMMED, LEASES_LOST):  # those without labels are there from the start, so that rates are
-            self.count(name, 0, {})
+        self._counters = {name: self._meter.create_counter(name, "1", row[0]) for name, row in COUNTERS.items()}
+        for name, (_, labels) in COUNTERS.items():
+            if not labels:  # it is there from the start, so that rates are
+                self.count(name, 0, {})
         self.text = text
 
     def _histogram(self, kind: Kind) -> Histogram:

@@ -22,6 +22,7 @@ from a2a_grpc.tasks.state import state_name
 from a2a_grpc.tasks.store import Store
 from a2a_grpc.telemetry import (
     AGENT,
+    AT_STORE,
     BINDING,
     CALL,
     CODE,
@@ -210,7 +211,7 @@ class Telemetry(Off):
         """Around a method of a store; of: its first argument; a change says which turn it belongs to."""
         turn = self._turns.get(getattr(of, "task_id", ""))
         parent = None if turn is None else turn.span
-        labels, spanned = {"a2a.store.operation": name}, name in SPANNED
+        labels, spanned = {AT_STORE: name}, name in SPANNED
         act = Act(self, STORE, f"store {name}", labels, parent=parent, spanned=spanned)
         fault: BaseException | None = None
         try:

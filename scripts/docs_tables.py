@@ -9,7 +9,7 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "generated")]
 
 import a2a_grpc  # noqa: E402
-from a2a_grpc import config, errors, v03_names  # noqa: E402
+from a2a_grpc import admin_views, config, errors, telemetry, v03_names  # noqa: E402
 from a2a_grpc.call import V03, V1  # noqa: E402
 from a2a_grpc.methods import METHODS, Method  # noqa: E402
 from tests.rules.floors import FLOORS  # noqa: E402
@@ -102,6 +102,24 @@ def module_table() -> str:
     return table(["floor", "module", "what"], rows())
 
 
+def measure_table() -> str:
+    """Every measure, as OpenTelemetry and as Prometheus call it."""
+
+    def row(name: str, ending: str, labels: Iterable[str], meaning: str) -> list[str]:
+        shown = ", ".join(f"`{label.replace('.', '_')}`" for label in labels) or "-"
+        return [f"`{name}`", f"`{name.replace('.', '_')}{ending}`", shown, meaning]
+
+    def rows() -> Iterator[list[str]]:
+        for kind in telemetry.KINDS:
+            yield row(f"{kind.name}.duration", "_seconds", kind.labels, kind.meaning)
+        for name, (meaning, labels) in telemetry.COUNTERS.items():
+            yield row(name, "_total", labels, meaning)
+        for measure in admin_views.MEASURES:
+            yield row(measure.name, "_total" * measure.grows, measure.labels, measure.meaning)
+
+    return table(["measure", "Prometheus", "labels there", "what"], rows())
+
+
 def signature(name: str, member: Any) -> str:
     """A name with its parameters, without types, which the docstrings tell."""
     kept = [
@@ -156,6 +174,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "profiles": profile_table,
     "operations": operation_table,
     "modules": module_table,
+    "measures": measure_table,
     "reference": reference,
 }
 """What makes each part."""

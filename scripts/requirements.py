@@ -26,7 +26,6 @@ OPEN = {
     "there are no custom bindings": "CB-01 CB-02 CB-03 CB-04",
     "a rule for authors of extensions": "EXT-07 EXT-08 EXT-09 EXT-10 EXT-11 EXT-12",
     "a rule for documentation": "CTX-11",
-    "there is no telemetry yet": "BL-53",
 }
 """Why a requirement is not demanded, and which."""
 LISTED_ONLY = ("I-", "L-")

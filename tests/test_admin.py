@@ -16,12 +16,14 @@ import aiohttp
 import pytest
 from a2a_stubs import v1
 from aiohttp import web
+from prometheus_client.parser import text_string_to_metric_families as families
 
 from a2a_grpc import Agent, Client, Options, Server, TaskHandle, cli
 from a2a_grpc.admin_views import MEASURES, VIEWS
 from a2a_grpc.auth import ApiKey
 from a2a_grpc.call import REST, Call, Caller
 from a2a_grpc.config import OptionError
+from a2a_grpc.telemetry import CALL, STORE, TURN
 from tests.receivers import Got, receiver
 from tests.test_cli import run
 
@@ -181,10 +183,15 @@ async def test_prometheus_reads_every_measure(where: str) -> None:
         others = server.http_address if where == "admin" else server.admin.addresses[0]
         assert (await fetched(others, "/metrics"))[0] in (404, 405)
     assert status == 200
+    seen = {sample.name: sample.labels for family in families(text) for sample in family.samples}
     for measure in MEASURES:
-        assert measure.name.replace(".", "_") in text
-    labels = 'a2a_binding="HTTP+JSON",a2a_code="OK",a2a_operation="SendMessage",a2a_version="1.0"'
-    assert f"a2a_server_call_duration_seconds_count{{{labels}}} 1.0" in text
+        labels = seen[measure.name.replace(".", "_") + "_total" * measure.grows]
+        assert set(labels) == {label.replace(".", "_") for label in measure.labels}
+    for kind in (CALL, TURN, STORE):
+        labels = seen[kind.name.replace(".", "_") + "_duration_seconds_count"]
+        assert set(labels) == {label.replace(".", "_") for label in kind.labels}
+    wanted = 'a2a_binding="HTTP+JSON",a2a_code="OK",a2a_operation="SendMessage",a2a_version="1.0"'
+    assert f"a2a_server_call_duration_seconds_count{{{wanted}}} 1.0" in text
     assert "process_resident_memory_bytes" in text
 
 

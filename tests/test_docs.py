@@ -33,7 +33,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 RUN, SHOWN = {"console", "python"}, {"text", "json", "toml"}
-PORTS = ("8080", "50051")
+PORTS = ("8080", "50051", "9100")
 TOOLS = {"buf": ("A2A_BUF_MODULES", ".bin"), "grpcurl": ("A2A_GO_FOLDER", "bin")}
 """Commands that a machine may lack, with the folder that they are in: an environment variable and what follows it."""
 ELSEWHERE = {

@@ -149,6 +149,7 @@ def addresses(server: Server) -> str:
     lines += [f"  {binding:9} {url}" for binding, url in urls.items()]
     if len(server.agents) > 1:
         lines += [f"  agent     {base}/{each}" if base else f"  agent     --tenant {each}" for each in server.agents]
+    lines += [f"  admin     {place}" for place in server.admin.addresses]
     text = examples[0]
     direct = "" if base else f"grpc{'s' * bool(options.tls_cert)}://{cards.grpc_target(urls[GRPC])[0]}"
     lines.append(f"  try       a2a-grpc call stream {base or direct} {shlex.quote(text)}")
