@@ -9,7 +9,7 @@ ARGS ?=
 export $(shell sed 's/=.*//' .tools/env 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format proto lint-proto requirements docs bench interop-setup services services-stop clean
+.PHONY: help setup run test check format proto lint-proto requirements docs bench bench-stores interop-setup services services-stop clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
@@ -55,6 +55,9 @@ docs: setup ## Write the parts of the documentation that are made from the code
 
 bench: setup ## Measure; see tests/bench
 	$(BIN)/python -m tests.bench $(ARGS)
+
+bench-stores: setup ## Measure stores, replicas and a million tasks, on services of its own; takes some minutes
+	$(BIN)/python -m tests.bench.stores $(ARGS)
 
 interop-setup: setup ## Install below .tools what the interoperability tests need; cheap when nothing changed
 	$(BIN)/python scripts/interop_setup.py $(ARGS)

@@ -6,6 +6,7 @@ tables, as when many owners work at a time. What is measured is the service's me
 
 import time
 from collections.abc import Mapping
+from math import ceil
 from random import Random
 from statistics import median
 from typing import Any, Final
@@ -29,7 +30,7 @@ HISTORY, RESULT = "What became of order %d, please? " * 4, "Order %d left the wa
 FILL: Final = """INSERT INTO tasks (agent, tenant, owner, {columns})
     SELECT '', '', 'owner ' || number % CAST($2 AS BIGINT), md5('task' || number),
         'context ' || number / $2 % {contexts}, CASE WHEN number / $2 % 20 = 0 THEN 6 ELSE 3 END, made, made, 5, 5,
-        '', 1, 0, 1, NULL
+        '', 1, 0, 1, NULL, ''
     FROM generate_series(0, CAST($1 AS BIGINT) - 1) AS number,
         LATERAL (SELECT CAST($3 AS BIGINT) + number * CAST($4 AS BIGINT) / $1) AS at (made)"""
 
@@ -109,7 +110,7 @@ async def _walk(server: Server, owner: str, case: Case, deep: bool) -> tuple[lis
 def spread(times: list[float]) -> dict[str, float]:
     """Median, 99th of a hundred and largest of some times, in ms."""
     ordered = sorted(1000 * seconds for seconds in times)
-    return {"p50": median(ordered), "p99": ordered[int(0.99 * (len(ordered) - 1))], "most": ordered[-1]}
+    return {"p50": median(ordered), "p99": ordered[ceil(0.99 * len(ordered)) - 1], "most": ordered[-1]}
 
 
 def _options(url: str) -> Options:

@@ -39,7 +39,7 @@ agent: Final = Agent(name="Bench", description="Does what the first word says.",
 
 @agent.handle
 async def obey(task: TaskHandle) -> None:
-    """`reply ...`, `chunks N`, `paced N`, or anything else for an artifact with the same text."""
+    """`reply ...`, `chunks N`, `paced N`, `ticks N PAUSE`, or anything else for an artifact with the same text."""
     word, _, rest = task.text.partition(" ")
     if word == "reply":
         await task.reply(task.text)
@@ -49,6 +49,12 @@ async def obey(task: TaskHandle) -> None:
             if word == "paced":
                 await asyncio.sleep(0)
             await out.write(CHUNK, last=number == last)
+    elif word == "ticks":
+        amount, pause = rest.split()
+        out = task.artifact(name="times")
+        for _ in range(int(amount)):
+            await asyncio.sleep(float(pause))
+            await out.write(str(time.monotonic()))
     else:
         await task.add_artifact(task.text)
 

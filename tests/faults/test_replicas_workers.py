@@ -27,11 +27,11 @@ def place() -> list[str]:
 
 
 @asynccontextmanager
-async def family(folder: Path) -> AsyncIterator[tuple[Serving, str]]:
+async def family(folder: Path, *more: str) -> AsyncIterator[tuple[Serving, str]]:
     """Workers that note what they run, and the address of their store."""
     (folder / "ran").touch()
     async with postgres_url() as url:
-        words = ("--workers", str(COUNT), "--store", url, "--lease", "1", *place())
+        words = ("--workers", str(COUNT), "--store", url, "--lease", "1", *place(), *more)
         async with serving(folder, *words, agent="tests.faults.replicas:agents") as server:
             yield server, url
 
@@ -118,6 +118,21 @@ async def test_workers_share_the_ports_one_that_dies_is_replaced_and_all_stop_at
 
 
 @pytest.mark.requirement("BL-34")
+async def test_a_second_signal_ends_all_workers_at_once(tmp_path: Path) -> None:
+    async with family(tmp_path, "--grace", "600") as (server, _):
+        history = History(lambda: agents[GRPC])
+        found = await within(spread(tmp_path, server, history))
+        async with clients(server) as agents:
+            history.pick = lambda: agents[GRPC]
+            await history.send("sleep 600", "once")
+            server.process.send_signal(signal.SIGINT)
+            await until(lambda: sum(map(lives, found)) == 1)  # the one that is at work has its grace
+            server.process.send_signal(signal.SIGINT)
+            assert await server.exit_code() == 128 + signal.SIGKILL, server.log
+        assert not any(map(lives, found))
+
+
+@pytest.mark.requirement("BL-34")
 async def test_workers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
     async with family(tmp_path) as (server, _):
         found = await within(spread(tmp_path, server, History(lambda: None)))  # type: ignore[arg-type, return-value]
@@ -132,6 +147,8 @@ async def test_workers_end_with_the_process_that_started_them(tmp_path: Path) ->
         (["--store", "sqlite:a2a.db"], "workers: a store in sqlite: cannot be shared by processes; use postgresql:"),
         (["--store", "memory:"], "workers: a store in memory: cannot be shared by processes; use postgresql:"),
         (["--store", "postgresql://h/d", "--http", "127.0.0.1:0"], "workers: http needs a port that all can share"),
+        (["--store", "postgresql://h/d", "--grpc", "127.0.0.1:0"], "workers: grpc needs a port that all can share"),
+        (["--workers", "257", "--store", "postgresql://h/d"], "workers must be between 1 and 256, not 257"),
     ],
 )
 async def test_what_several_processes_cannot_share_is_refused(tmp_path: Path, words: list[str], told: str) -> None:
