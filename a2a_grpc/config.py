@@ -48,6 +48,12 @@ class Options:
     # -- where it is
     grpc: str = option("127.0.0.1:50051", "gRPC address `host:port`; empty switches gRPC off; port 0 picks a free one")
     http: str = option("127.0.0.1:8080", "HTTP address `host:port`; empty switches HTTP off; port 0 picks a free one")
+    engine: str = option(
+        "aio",
+        "what carries the wires of `serve` and `gateway`: `aio`, a port for gRPC and one for HTTP; `envoy`: all on the"
+        " HTTP address, by Envoy (extra `envoy`)",
+        choices=("aio", "envoy"),
+    )
     workers: int = option(
         1, "processes that `serve` on the same ports; several need a PostgreSQL store and given ports", low=1, high=256
     )
@@ -246,6 +252,8 @@ class Options:
             raise OptionError("tls_cert and tls_key go together; one of them is empty")
         if self.tls_client_ca and not self.tls_cert:
             raise OptionError("tls_client_ca needs tls_cert and tls_key")
+        if self.engine == "envoy" and not self.http:
+            raise OptionError("engine envoy serves everything at http, which is empty")
         if bool(self.jwt_issuer) != bool(self.jwt_audience):
             raise OptionError("jwt_issuer and jwt_audience go together; one of them is empty")
         if self.jwks_url and not self.jwt_issuer:

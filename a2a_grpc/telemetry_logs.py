@@ -8,6 +8,7 @@ import json
 import logging
 import signal
 import sys
+import threading
 import traceback
 from datetime import UTC, datetime
 from types import FrameType
@@ -59,7 +60,7 @@ class Json(logging.Formatter):
 
 
 def begin(options: Options) -> None:
-    """Write the lines of this process to stderr as the options say; from the main thread."""
+    """Write the lines of this process to stderr as the options say. The signal is heard only in a main thread."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Json() if options.log_format == "json" else Console())
     usual = getattr(logging, options.log_level.upper())
@@ -69,4 +70,5 @@ def begin(options: Options) -> None:
         root = logging.getLogger()
         root.setLevel(usual if root.level == logging.DEBUG != usual else logging.DEBUG)
 
-    signal.signal(SWITCH, switch)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(SWITCH, switch)

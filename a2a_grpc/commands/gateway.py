@@ -10,7 +10,7 @@ from typing import Any
 
 from a2a_grpc import workers
 from a2a_grpc.call import VERSIONS
-from a2a_grpc.commands.serve import serving, tell
+from a2a_grpc.commands.serve import Ready, serving, tell
 from a2a_grpc.commands.words import BINDING_WORDS, UsageError, card_file, header_word, options_parser, url_word
 from a2a_grpc.gateway import CREDENTIALS, FORWARDED, Upstream
 
@@ -38,8 +38,8 @@ def _upstream(text: str) -> tuple[str, str]:
     return name or "", url_word(url if "://" in url else f"grpc://{url}")
 
 
-def run(words: Sequence[str], report: workers.Report = tell) -> int:
-    """Serve until stopped; report: takes the lines that say where everything is."""
+def ready(words: Sequence[str]) -> Ready:
+    """What is to be served."""
     arguments = vars(parser().parse_args(words))
     told = arguments.pop("upstream")
     card, forward = arguments.pop("upstream_card"), arguments.pop("forward")
@@ -57,4 +57,9 @@ def run(words: Sequence[str], report: workers.Report = tell) -> int:
         found = {name: Upstream(url, card=given, **settings) for name, url in told}
         return found if len(found) > 1 or "" not in found else found[""]
 
-    return serving(arguments, made, report, (run, words))
+    return arguments, made
+
+
+def run(words: Sequence[str], report: workers.Report = tell) -> int:
+    """Serve until stopped; report: takes the lines that say where everything is."""
+    return serving(ready(words), report, (run, words))

@@ -15,13 +15,15 @@ import shlex
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, cast
 
 from a2a_grpc import cards, config, demo, telemetry_logs, workers
 from a2a_grpc.agent import Agent
 from a2a_grpc.call import GRPC, JSONRPC, V1
 from a2a_grpc.commands.words import UsageError, message_params, options_parser
+from a2a_grpc.opening import part
 from a2a_grpc.server import Server
 from a2a_grpc.tasks.store import StoreError
 
@@ -71,35 +73,63 @@ def tell(text: str) -> None:
     print(text, flush=True)
 
 
-def run(words: Sequence[str], report: workers.Report = tell) -> int:
-    """Serve until stopped; report: takes the lines that say where everything is."""
+Ready = tuple[dict[str, Any], Callable[[], Any]]
+"""What the words of a command say: options as given, and what makes what is served."""
+
+
+def ready(words: Sequence[str]) -> Ready:
+    """What is to be served."""
     arguments = vars(parser().parse_args(words))
     target = arguments.pop("target")
-    return serving(arguments, lambda: load_target(target) if target else demo.agent, report, (run, words))
+    return arguments, lambda: load_target(target) if target else demo.agent
 
 
-def serving(
-    arguments: dict[str, Any], made: Callable[[], Any], report: workers.Report, command: tuple[Any, Sequence[str]]
-) -> int:
-    """Run a server with the options among the arguments until it is stopped. made: gives what it serves; report: takes
-    the addresses; command: what a worker is to do, without being told that it is one."""
-    try:
-        options = config.read(arguments.pop("config"), **arguments)
+def run(words: Sequence[str], report: workers.Report = tell) -> int:
+    """Serve until stopped; report: takes the lines that say where everything is."""
+    return serving(ready(words), report, (run, words))
+
+
+def serving(found: Ready, report: workers.Report, command: tuple[Any, Sequence[str]]) -> int:
+    """Run a server until it is stopped. report: takes the addresses; command: what a worker is to do, without being
+    told that it is one."""
+    with mistakes():
+        options = _options(found[0])
         if not (options.grpc or options.http):
             raise UsageError("both grpc and http are switched off: there is nothing to serve on")
-        telemetry_logs.begin(options)
         if options.workers > 1:
+            telemetry_logs.begin(options)
             workers.check(options, stored=command[0] is run)
             return workers.run(options.workers, _work, command, report)
-        server = Server(made(), options)
-        spare_collector()
+        if options.engine == "envoy":
+            return int(part("envoy", "envoy").run(options, command, report))
+        server = made(*found)
         _until_stopped(server.serve(lambda: report(addresses(server))))
+    return 0
+
+
+def made(arguments: dict[str, Any], make: Callable[[], Any]) -> Server:
+    """The server, in a process that does nothing else."""
+    options = _options(arguments)
+    telemetry_logs.begin(options)
+    server = Server(make(), options)
+    spare_collector()
+    return server
+
+
+def _options(arguments: dict[str, Any]) -> config.Options:
+    return config.read(arguments["config"], **{name: each for name, each in arguments.items() if name != "config"})
+
+
+@contextmanager
+def mistakes() -> Iterator[None]:
+    """Tell as a UsageError what the user can mend."""
+    try:
+        yield
     except OSError as fault:
         told = fault.strerror or str(fault)
         raise UsageError(f"{told}: {fault.filename}" if fault.filename else told) from None
     except (config.OptionError, StoreError) as fault:
         raise UsageError(str(fault)) from None
-    return 0
 
 
 def spare_collector() -> None:

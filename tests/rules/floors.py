@@ -20,7 +20,8 @@ FLOORS = {
         client_cards client_dial client_retries client_streams client_wires gateway
         push_receiver routing service""",
     4: """__main__ admin admin_views cli commands commands.call commands.card commands.db commands.gateway
-        commands.push commands.serve commands.top commands.words demo mcp opening server testing workers""",
+        commands.push commands.serve commands.top commands.words demo envoy envoy_app mcp opening server
+        testing workers""",
     5: "",
 }
 """Every module with its floor; a module may import its own floor and those below. Floor 5 is the package itself."""
