@@ -70,3 +70,16 @@ async def served(server: Server) -> AsyncIterator[Server]:
     """A server whose every wire is carried by hypercorn."""
     async with on_hypercorn(server.asgi()) as server.served_at:
         yield server
+
+
+def _envoy() -> bool:
+    try:
+        import find_libpython
+        import pyvoy  # noqa: F401
+    except ImportError:
+        return False
+    return find_libpython.find_libpython() is not None
+
+
+ENVOY = _envoy()
+"""Whether Envoy can run Python here."""

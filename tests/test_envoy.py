@@ -1,0 +1,150 @@
+"""`serve --engine envoy` as its user sees it: every wire on one port, stops, mistakes."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+from pathlib import Path
+
+import aiohttp
+import grpc.aio
+import pytest
+from a2a_stubs import v1, v1_grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from a2a_grpc import OptionError, Options
+from a2a_grpc.call import GRPC, JSONRPC, REST, V03, V1
+from a2a_grpc.client import Client
+from tests.asgi_calls import frame, frames
+from tests.hosts import ENVOY
+from tests.test_cli import PATIENCE, SLOW_AGENT, Serving, run, serving, start
+
+pytestmark = pytest.mark.skipif(not ENVOY, reason="no pyvoy, or no shared libpython, here")
+WORDS = ("slow:agent", "--engine", "envoy", "--store", "memory:")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "slow.py").write_text(SLOW_AGENT, "utf-8")
+    (tmp_path / "broken.py").write_text("x = 1\nraise RuntimeError('no luck')\n", "utf-8")
+    return tmp_path
+
+
+def said(text: str = "0") -> v1.SendMessageRequest:
+    message = v1.Message(message_id=os.urandom(6).hex(), role=v1.ROLE_USER, parts=[v1.Part(text=text)])
+    return v1.SendMessageRequest(message=message)
+
+
+async def healthy(channel: grpc.aio.Channel) -> int:
+    answer = await health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest())
+    return int(answer.status)
+
+
+async def over_web(server: Serving) -> dict[int, bytes]:
+    """The frames of an answer to gRPC-Web, over HTTP/1.1."""
+    path = next(row.path for row in v1_grpc.METHODS if row.name == "SendMessage")
+    headers, body = {"content-type": "application/grpc-web+proto"}, frame(said().SerializeToString())
+    async with aiohttp.ClientSession() as http, http.post(server.url + path, headers=headers, data=body) as reply:
+        return dict(frames(await reply.read()))
+
+
+async def leave(server: Serving) -> None:
+    """Read one event of a long stream over gRPC, and over HTTP, and leave."""
+    async with grpc.aio.insecure_channel(server.grpc) as channel:
+        call = v1_grpc.A2AServiceStub(channel).SendStreamingMessage(said("3600"))
+        await call.read()
+        call.cancel()
+    async with aiohttp.ClientSession() as http:
+        headers = {"content-type": "application/json", "a2a-version": "1.0"}
+        body = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "3600"}]}}
+        async with http.post(server.url + "/message:stream", headers=headers, data=json.dumps(body)) as reply:
+            await reply.content.readline()
+
+
+@pytest.mark.requirement("BL-34", "GRPC-11", "BL-39", "GRPC-16")
+async def test_one_port_carries_every_wire_and_stops_when_told(folder: Path) -> None:
+    async with serving(*WORDS, "--max-request-bytes", "100000", "--max-streams", "2", cwd=folder) as server:
+        assert server.grpc == server.url.removeprefix("http://")
+        for binding in (GRPC, JSONRPC, REST):
+            for version in (V1, V03):
+                async with Client(server.url, binding=binding, version=version, timeout=PATIENCE) as client:
+                    assert (await client.send(said())).task.status.state == v1.TASK_STATE_COMPLETED
+                    events = [event async for event in client.stream(said())]
+                    assert events[-1].status_update.status.state == v1.TASK_STATE_COMPLETED
+        web = await over_web(server)
+        assert v1.SendMessageResponse.FromString(web[0]).task.id
+        assert web[0x80] == b"grpc-status: 0\r\n"
+        for _ in range(3):  # of more streams than there may be, who has left does not count
+            await leave(server)
+            await asyncio.sleep(1)
+        async with grpc.aio.insecure_channel(server.grpc) as channel:
+            assert await healthy(channel) == health_pb2.HealthCheckResponse.SERVING
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await v1_grpc.A2AServiceStub(channel).SendMessage(said("x" * 200_000))
+            assert caught.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+        server.process.send_signal(signal.SIGTERM)
+        assert await asyncio.wait_for(server.process.wait(), PATIENCE) == 0
+
+
+@pytest.mark.requirement("BL-34")
+async def test_running_turns_finish_and_their_readers_are_told_before_envoy_ends(folder: Path) -> None:
+    async with serving(*WORDS, cwd=folder) as server:
+        caller = await start("call", "stream", server.url, "1", "--binding", "grpc", cwd=folder)
+        assert caller.stdout is not None
+        await asyncio.wait_for(caller.stdout.readline(), PATIENCE)
+        server.process.send_signal(signal.SIGTERM)
+        out, _ = await asyncio.wait_for(caller.communicate(), PATIENCE)
+        last = json.loads(out.splitlines()[-1])
+        assert last["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
+        assert await asyncio.wait_for(server.process.wait(), PATIENCE) == 0
+
+
+@pytest.mark.requirement("BL-34")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+async def test_envoy_ends_at_once_with_a_second_signal_or_its_parent(folder: Path, number: int) -> None:
+    async with serving(*WORDS, "--grace", "3600" if number == signal.SIGINT else "0", cwd=folder) as server:
+        async with Client(server.url, timeout=PATIENCE) as client:
+            request = said("3600")
+            request.configuration.return_immediately = True
+            await client.send(request)
+            server.process.send_signal(number)
+            if number == signal.SIGINT:
+                while (await run("call", "send", server.url, "0", cwd=folder)).code == 0:
+                    pass  # the first signal is taken once no new work is
+                assert server.process.returncode is None
+                server.process.send_signal(number)
+        assert await asyncio.wait_for(server.process.wait(), PATIENCE) != 0
+        await closed(server.grpc)
+
+
+async def closed(address: str) -> None:
+    """Wait until nobody listens any more."""
+    host, _, port = address.rpartition(":")
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            try:
+                _, writer = await asyncio.open_connection(host, int(port))
+            except OSError:
+                return
+            writer.close()
+            await asyncio.sleep(0.1)
+
+
+async def test_what_cannot_be_served_is_told_in_one_line(folder: Path) -> None:
+    async def fails(*words: str) -> str:
+        ended = await run("serve", *words, "--engine", "envoy", cwd=folder)
+        assert (ended.code, ended.out) == (2, "")
+        (line,) = ended.err.splitlines()
+        return line
+
+    there = ("--http", "127.0.0.1:0")
+    assert "no luck" in await fails("broken:agent", *there)
+    assert "nowhere" in await fails("slow:agent", "--store", "sqlite:/nowhere/tasks.db", *there)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert "in use" in await fails("slow:agent", "--http", f"127.0.0.1:{taken.getsockname()[1]}")
+
+
+def test_the_engine_needs_an_address() -> None:
+    with pytest.raises(OptionError, match="http"):
+        Options(engine="envoy", http="")
