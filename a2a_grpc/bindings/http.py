@@ -13,6 +13,7 @@ from typing import Any, Final
 from aiohttp import ClientPayloadError, web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from a2a_grpc.bindings.http_plain import PlainHost
 from a2a_grpc.bindings.mounts import Mount, Mounts
 from a2a_grpc.bindings.streams import Running, Streams
 from a2a_grpc.bindings.tls import of_connection, tls_context
@@ -87,7 +88,7 @@ class HttpHost:
         self._mounts = Mounts(mounts, options, ready)
         self._options = options
         self._streams = streams
-        self._runner: web.ServerRunner | None = None
+        self._server: asyncio.AbstractServer | None = None
         self._origin = ""
         self.running = Running()
         self.address = ""
@@ -97,41 +98,36 @@ class HttpHost:
     async def start(self) -> None:
         """Open the port and serve. Raises OSError when the address cannot be had or a TLS file cannot be read."""
         options = self._options
-        server = _Server(self._serve, handler_cancellation=True)
-        runner = web.ServerRunner(server, shutdown_timeout=_LAST_WORDS)
-        await runner.setup()
         host, _, port = options.http.rpartition(":")
-        try:
-            tls = tls_context(options)
-            site = web.TCPSite(
-                runner,
-                host.strip("[]"),
-                int(port),
-                ssl_context=tls,
-                backlog=_BACKLOG,
-                reuse_port=options.reuse_port or None,
-            )
-            await site.start()
-        except BaseException:
-            await runner.cleanup()
-            raise
-        self._runner = runner
-        self.address = f"{host}:{runner.addresses[0][1]}"
-        self._origin = f"{'https' if tls else 'http'}://{self.address}"
+        tls = tls_context(options)
+        aside = _Server(self._serve, handler_cancellation=True)
+        plain = PlainHost(self._mounts, options, self._streams, self.running, aside)
+        server = await asyncio.get_running_loop().create_server(
+            plain,
+            host.strip("[]") or None,
+            int(port),
+            ssl=tls,
+            backlog=_BACKLOG,
+            reuse_port=options.reuse_port or None,
+        )
+        self._plain, self._aside, self._server = plain, aside, server
+        self.address = f"{host}:{server.sockets[0].getsockname()[1]}"
+        self._origin = plain.origin = f"{'https' if tls else 'http'}://{self.address}"
 
     async def stop(self, grace: float) -> None:
         """Take no new connections, let running requests end within `grace` seconds, then close (BL-34)."""
-        if self._runner is None:
+        if self._server is None:
             return
-        runner, self._runner = self._runner, None
-        for site in list(runner.sites):
-            await site.stop()
-        if runner.server is not None:
-            runner.server.pre_shutdown()
+        server, self._server = self._server, None
+        server.close()
+        self._plain.close()
+        self._aside.pre_shutdown()
         await self.running.idle(grace)
         if len(self.running):  # streams are counted over all wires, and those of another may still be ending well
             self._streams.end(UnavailableError("The server is stopping"))
-        await runner.cleanup()
+            await self.running.idle(_LAST_WORDS)
+        self._plain.abort()
+        await self._aside.shutdown(_LAST_WORDS)
 
     def application(self) -> web.Application:
         """An aiohttp application with this host's paths, to run or to mount with `add_subapp`."""

@@ -1,0 +1,324 @@
+"""The short way of plain HTTP requests: a connection that answers them itself and leaves everything else to aiohttp.
+
+Laws: only what can be read in one way is read here (`_HEAD`, `_read_head`): HTTP/1.1 with a head that arrives at once,
+in visible ASCII, each header once, a body only with its length, and no word of chunks, upgrades or expectations. A
+connection that brings anything else goes to the protocol that `other` gives, for good and with every byte that was
+not answered; so do requests that come before the answer to the one before them. Which request means what is for
+`Mounts` alone. A connection costs no task while it is quiet, an answer one.
+"""
+
+import asyncio
+import logging
+import re
+import socket
+import time
+from collections.abc import Callable
+from email.utils import formatdate
+from functools import lru_cache
+from http import HTTPStatus
+from typing import Final, cast
+
+from a2a_grpc.bindings.mounts import Mounts
+from a2a_grpc.bindings.streams import Running, Streams
+from a2a_grpc.bindings.tls import of_connection
+from a2a_grpc.bindings.wire import HttpReply, HttpRequest, HttpStream
+from a2a_grpc.config import Options
+from a2a_grpc.errors import A2AError, ParseError
+
+LONGEST_HEAD: Final = 8190
+"""Bytes of a head that is read here."""
+
+QUIET: Final = 3630.0
+"""Seconds after which a quiet connection is closed; longer than proxies keep theirs."""
+
+AHEAD: Final = 65_536
+"""Bytes that may come before the answer to the request before them; then nothing is read until that is given."""
+
+_HEAD: Final = re.compile(
+    rb"(GET|POST|DELETE) (/(?!/)[!\"$-~]*) HTTP/1\.1((?:\r\n[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~]*)+)"
+)
+_UNUSUAL: Final = frozenset({"transfer-encoding", "content-encoding", "expect", "upgrade", "trailer"})
+_BODILESS: Final = frozenset({204, 304})
+
+_LOG: Final = logging.getLogger("a2a_grpc.http")
+
+_Head = tuple[str, str, str, dict[str, str], int]
+"""Verb, path, query, headers with names in lower case, length of the body."""
+
+
+class PlainHost:
+    """What the connections of one port share: `mounts`, `options`, `streams` and `running` of the host; other: makes
+    the protocol for what is not plain. origin: under which the host is reached."""
+
+    def __init__(
+        self,
+        mounts: Mounts,
+        options: Options,
+        streams: Streams,
+        running: Running,
+        other: Callable[[], asyncio.BaseProtocol],
+    ) -> None:
+        self.mounts, self.options, self.streams, self.running, self.other = mounts, options, streams, running, other
+        self.origin = ""
+        self.closing = False
+        self.connections: set[PlainConnection] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __call__(self) -> "PlainConnection":
+        """A new connection."""
+        if self._timer is None:
+            self._look()
+        return PlainConnection(self)
+
+    def _look(self) -> None:
+        loop = asyncio.get_running_loop()
+        for connection in [*self.connections]:
+            connection.leave(loop.time() - QUIET)
+        self._timer = loop.call_later(QUIET / 60, self._look)
+
+    def close(self) -> None:
+        """Close what is quiet now, and all others after the answers that they are giving."""
+        self.closing = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for connection in [*self.connections]:
+            connection.leave(None)
+
+    def abort(self) -> None:
+        """Close every connection, whatever goes on there."""
+        for connection in [*self.connections]:
+            connection.transport.abort()
+
+
+class PlainConnection(asyncio.Protocol):
+    """See the module."""
+
+    __slots__ = (
+        "_ahead",
+        "_body",
+        "_drained",
+        "_head",
+        "_host",
+        "_loop",
+        "_missing",
+        "_parts",
+        "_read",
+        "_task",
+        "_used",
+        "transport",
+    )
+
+    def __init__(self, host: PlainHost) -> None:
+        self.transport: asyncio.Transport
+        self._host = host
+        self._loop = asyncio.get_running_loop()
+        self._task: asyncio.Task[None] | None = None
+        self._head = b""
+        self._read: _Head | None = None
+        self._parts: list[bytes] = []
+        self._missing = 0
+        self._body: asyncio.Future[None] | None = None
+        self._ahead = b""
+        self._drained: asyncio.Future[None] | None = None
+        self._used = self._loop.time()
+
+    # -- the connection
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin."""
+        self.transport = cast(asyncio.Transport, transport)  # those of uvloop are none by their class
+        self._host.connections.add(self)
+        if (own := transport.get_extra_info("socket")) is not None and own.family != getattr(socket, "AF_UNIX", None):
+            own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+    def connection_lost(self, fault: Exception | None) -> None:
+        """The caller has gone: so goes what it asked for (SSE-06, BL-35)."""
+        self._host.connections.discard(self)
+        if self._task is not None:
+            self._task.cancel()
+        _settle(self._drained)
+
+    def leave(self, unused_since: float | None) -> None:
+        """Close if nothing is asked here and nothing was since a time of the loop, None for any time."""
+        if self._task is None and (unused_since is None or self._used < unused_since):
+            self.transport.close()
+
+    def pause_writing(self) -> None:
+        """The reader falls behind."""
+        self._drained = self._loop.create_future()
+
+    def resume_writing(self) -> None:
+        """The reader has caught up."""
+        _settle(self._drained)
+        self._drained = None
+
+    def data_received(self, data: bytes) -> None:
+        """Take a request, or more of one."""
+        if self._task is None:
+            end = data.find(b"\r\n\r\n", 0, LONGEST_HEAD)
+            head = data[: end if end > 0 else 0]
+            if head != self._head:
+                self._head, self._read = head, _read_head(head)
+            if self._read is None or self._read[4] > self._host.options.max_request_bytes:
+                self._hand_over(data)
+                return
+            verb, path, query, headers, length = self._read
+            self._missing = length
+            asked = HttpRequest(verb, path, query, headers)
+            self._task = self._loop.create_task(self._serve(asked, path))
+            data = data[end + 4 :]
+        if self._missing >= len(data) > 0:
+            self._parts.append(data)
+            self._missing -= len(data)
+            if not self._missing:
+                _settle(self._body)
+        elif data:
+            self._parts.append(data[: self._missing])
+            self._ahead += data[self._missing :]
+            self._missing = 0
+            _settle(self._body)
+            if len(self._ahead) > AHEAD:
+                self.transport.pause_reading()
+
+    def _hand_over(self, data: bytes) -> None:
+        """Let the other protocol go on, from these bytes."""
+        host, transport, other = self._host, self.transport, self._host.other()
+        host.connections.discard(self)
+        transport.set_protocol(other)
+        other.connection_made(transport)
+        if self._drained is not None:
+            other.pause_writing()
+        other.data_received(data)  # type: ignore[attr-defined]
+
+    # -- one request
+
+    async def _serve(self, asked: HttpRequest, path: str) -> None:
+        host = self._host
+        host.running.enter()
+        whole = True
+        try:
+            if host.options.tls_client_ca:
+                asked.certificate = of_connection(self.transport.get_extra_info("peercert"))
+            answer, refuse = await host.mounts.answer(asked, host.origin, self._rest)
+            if isinstance(answer, HttpStream):
+                try:
+                    whole = await self._stream(answer, path)
+                    return
+                except A2AError as error:
+                    answer = refuse(asked, error)
+            self._write(answer)
+        except Exception as fault:
+            whole = False
+            _LOG.exception("a request could not be answered", exc_info=fault)
+        except BaseException:
+            whole = False
+            raise
+        finally:
+            host.running.leave()
+            self._next(whole)
+
+    def _next(self, whole: bool) -> None:
+        """Be ready for the next request, unless the last one or its answer was broken off."""
+        self._task = None
+        self._parts.clear()
+        if not whole or self._missing or self._host.closing:
+            self.transport.close()
+            return
+        self._used = self._loop.time()
+        if self._ahead and not self.transport.is_closing():
+            if len(self._ahead) > AHEAD:
+                self.transport.resume_reading()
+            ahead, self._ahead = self._ahead, b""
+            self._hand_over(ahead)
+
+    async def _rest(self) -> bytes:
+        """The body. Raises ParseError when its rest stays away for `stall_timeout` seconds."""
+        before = -1
+        while self._missing:
+            if before == self._missing:
+                raise ParseError("The rest of the body did not come")
+            before = self._missing
+            self._body = self._loop.create_future()
+            await asyncio.wait((self._body,), timeout=self._host.options.stall_timeout)
+        return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+
+    def _write(self, answer: HttpReply) -> None:
+        told = answer.status in _BODILESS or "content-length" in answer.headers
+        size = b"" if told else b"content-length: %d\r\n" % len(answer.body)
+        last = b"connection: close\r\n" if self._missing or self._host.closing else b""
+        head = _head_lines(answer.status, tuple(answer.headers.items()))
+        self.transport.write(b"%b%b%b%b\r\n%b" % (head, size, last, _date(), answer.body))
+
+    async def _stream(self, answer: HttpStream, path: str) -> bool:
+        """Write a stream; whether that went to its end. Raises ResourceExhaustedError, with nothing written, when too
+        many are open."""
+        host, transport = self._host, self.transport
+        try:
+            with host.streams.open(path, host.options.stall_timeout, transport.is_closing) as stream:
+                try:
+                    head = _head_lines(answer.status, tuple(answer.headers.items()))
+                    head += b"transfer-encoding: chunked\r\n%b\r\n" % _date()
+                    async for chunk in answer.chunks:
+                        transport.write(b"%b%x\r\n%b\r\n" % (head, len(chunk), chunk))
+                        head = b""
+                        if self._drained is not None:
+                            await stream.write(self._drained)
+                    transport.write(head + b"0\r\n\r\n")
+                    return True
+                except asyncio.CancelledError:
+                    if stream.error is None:
+                        raise
+                    _uncancel()
+                    transport.abort()
+                    return False
+        finally:
+            await answer.chunks.aclose()
+
+
+def _uncancel() -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    task.uncancel()
+
+
+def _settle(waiter: "asyncio.Future[None] | None") -> None:
+    if waiter is not None and not waiter.done():
+        waiter.set_result(None)
+
+
+def _read_head(head: bytes) -> _Head | None:
+    """What a head says, without its last empty line; None if it is not a plain one."""
+    found = _HEAD.fullmatch(head)
+    if found is None:
+        return None
+    verb, target, lines = found[1].decode(), found[2].decode(), found[3].decode()
+    headers: dict[str, str] = {}
+    for line in lines.split("\r\n")[1:]:
+        name, _, value = line.partition(":")
+        name = name.lower()
+        if name in headers or name in _UNUSUAL:
+            return None
+        headers[name] = value.strip()
+    length = headers.get("content-length", "0")
+    if not length.isdigit() or len(length) > 15 or headers.get("connection", "keep-alive").lower() != "keep-alive":
+        return None
+    path, _, query = target.partition("?")
+    return verb, path, query, headers, int(length)
+
+
+@lru_cache(maxsize=64)
+def _head_lines(status: int, headers: tuple[tuple[str, str], ...]) -> bytes:
+    """Status line and headers. Raises ValueError for a header that would be more than one."""
+    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", *(f"{name}: {value}" for name, value in headers)]
+    if any("\r" in line or "\n" in line for line in lines):
+        raise ValueError("a header holds a line break")
+    return "".join(f"{line}\r\n" for line in lines).encode()
+
+
+def _date() -> bytes:
+    return _date_of(int(time.time()))
+
+
+@lru_cache(maxsize=1)
+def _date_of(second: int) -> bytes:
+    return f"date: {formatdate(second, usegmt=True)}\r\n".encode()

@@ -1,0 +1,173 @@
+"""The short way of plain HTTP requests: it answers as aiohttp would, and reads nothing that it should not."""
+
+import asyncio
+import contextlib
+import re
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
+
+import pytest
+import uvloop
+
+from a2a_grpc.bindings import http_plain
+from a2a_grpc.bindings.http import HttpHost
+from a2a_grpc.bindings.jsonrpc import JsonRpc
+from a2a_grpc.bindings.mounts import Mount
+from a2a_grpc.bindings.rest import Rest
+from a2a_grpc.bindings.streams import Streams
+from a2a_grpc.bindings.wire import HttpReply
+from a2a_grpc.config import Options
+from tests.fakes import FakeService
+
+BODY = b'{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"t"}}'
+LAST = b"GET /healthz HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n"
+
+
+def post(*lines: bytes, body: bytes = BODY, first: bytes = b"POST / HTTP/1.1", size: bytes = b"") -> bytes:
+    told = (b"content-length: " + (size or b"%d" % len(body)),) if size != b"none" else ()
+    head = [first, b"host: h", b"a2a-version: 1.0", b"content-type: application/json", *told, *lines]
+    return b"\r\n".join([*head, b"", body])
+
+
+CHUNKED = b"%x\r\n%b\r\n0\r\n\r\n" % (len(BODY), BODY)
+PLAIN = {
+    "a post": post(),
+    "a get": b"GET /tasks/t?historyLength=1 HTTP/1.1\r\nhost: h\r\na2a-version: 1.0\r\n\r\n",
+    "a card": b"GET /.well-known/agent-card.json HTTP/1.1\r\nhost: h\r\n\r\n",
+    "a stream": post(body=BODY.replace(b"GetTask", b"SubscribeToTask")),
+    "no body": post(body=b"", size=b"none"),
+    "odd spaces and letters": post(b"X-Odd:\t  a b \t", first=b"POST /a2a/jsonrpc HTTP/1.1"),
+    "an unknown path": b"GET /nothing HTTP/1.1\r\nhost: h\r\na2a-version: 1.0\r\n\r\n",
+}
+OTHER = {
+    "two at once": post() + post(),
+    "chunks": post(b"transfer-encoding: chunked", body=CHUNKED, size=b"none"),
+    "chunks and a length": post(b"transfer-encoding: chunked", body=CHUNKED),
+    "two lengths": post(b"content-length: 3"),
+    "a signed length": post(size=b"+5"),
+    "no number as length": post(size=b"5, 5"),
+    "a header twice": post(b"a2a-version: 1.0"),
+    "a folded header": post(b"x-long: a", b" b"),
+    "a space before the colon": post(b"x-odd : a"),
+    "a zero byte": post(b"x-odd: a\0b"),
+    "a lone line feed": post(b"x-odd: a\nx-more: b"),
+    "text that is not ascii": post(b"x-odd: \xc3\xa4\xff"),
+    "an expectation": post(b"expect: 100-continue"),
+    "an upgrade": post(b"upgrade: h2c", b"connection: upgrade"),
+    "compression": post(b"content-encoding: gzip"),
+    "an older version": post(first=b"POST / HTTP/1.0"),
+    "another verb": post(first=b"PUT / HTTP/1.1"),
+    "no verb at all": post(first=b"post / HTTP/1.1"),
+    "a whole address": post(first=b"POST http://other/ HTTP/1.1"),
+    "an address without its scheme": post(first=b"POST //other/ HTTP/1.1"),
+    "a fragment": post(first=b"POST /#a HTTP/1.1"),
+    "a preflight": b"OPTIONS / HTTP/1.1\r\nhost: h\r\norigin: o\r\naccess-control-request-method: POST\r\n\r\n",
+    "a head": b"HEAD /.well-known/agent-card.json HTTP/1.1\r\nhost: h\r\n\r\n",
+    "no HTTP": b"\x16\x03\x01hello\r\n\r\n",
+    "a body past the limit": post(body=b" " * 3000),
+}
+
+CLOSING = {
+    "chunks and a length",
+    "two lengths",
+    "a signed length",
+    "no number as length",
+    "a folded header",
+    "a space before the colon",
+    "a zero byte",
+    "a lone line feed",
+    "no verb at all",
+    "no HTTP",
+    "an older version",
+}
+"""After these aiohttp closes the connection by itself."""
+
+
+@contextlib.asynccontextmanager
+async def serving(**more: Any) -> AsyncIterator[HttpHost]:
+    options, service = Options(http="127.0.0.1:0", max_request_bytes=2000, **more), FakeService()
+
+    async def card(request: Any, origin: str) -> HttpReply:
+        return HttpReply(200, {"content-type": "application/json", "etag": '"e"', "content-length": "2"}, b"{}")
+
+    host = HttpHost([Mount("", JsonRpc(service, options), Rest(service, options), card)], options, Streams(10))
+    await host.start()
+    try:
+        yield host
+    finally:
+        await host.stop(0)
+
+
+async def exchange(host: HttpHost, pieces: list[bytes]) -> list[tuple[bytes, bytes]]:
+    """Status and body of each answer until the connection closes."""
+    reader, writer = await asyncio.open_connection(*host.address.split(":"))
+    with contextlib.suppress(ConnectionError):
+        for piece in pieces:
+            writer.write(piece)
+            await asyncio.sleep(0.001 if len(pieces) > 1 else 0)
+    got = bytearray()
+    with contextlib.suppress(ConnectionError):
+        while more := await reader.read(65536):
+            got += more
+    writer.close()
+    answers = re.split(rb"(?=HTTP/1\.[01] \d{3} )", bytes(got))[1:]
+    return [(answer[9:12], answer.partition(b"\r\n\r\n")[2]) for answer in answers]
+
+
+async def both(monkeypatch: pytest.MonkeyPatch, pieces: list[bytes]) -> tuple[Any, Any, int]:
+    """The answers of the short way, those of aiohttp alone, and how many connections went over to it by themselves."""
+    async with serving() as host:
+        given: list[object] = []
+        make = host._plain.other
+        host._plain.other = lambda: given.append(1) or make()  # type: ignore[func-returns-value]
+        short = await exchange(host, pieces)
+    monkeypatch.setattr(http_plain, "_read_head", lambda head: None)
+    async with serving() as host:
+        return short, await exchange(host, pieces), len(given)
+
+
+def run(loop: str, work: Coroutine[Any, Any, Any]) -> Any:
+    runners: dict[str, Callable[..., Any]] = {"asyncio": asyncio.run, "uvloop": uvloop.run}
+    return runners[loop](work)
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+@pytest.mark.parametrize("name", [*PLAIN, *OTHER])
+def test_every_request_is_answered_as_aiohttp_would(monkeypatch: pytest.MonkeyPatch, name: str, loop: str) -> None:
+    data = (PLAIN | OTHER)[name]
+    short, judge, given = run(loop, both(monkeypatch, [data] if name in CLOSING else [data, LAST]))
+    assert short == judge
+    assert judge
+    assert given or name in PLAIN
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_body_may_come_in_pieces(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    head, _, body = PLAIN[name].partition(b"\r\n\r\n")
+    pieces = [head + b"\r\n\r\n", *(body[at : at + 9] for at in range(0, len(body), 9)), LAST]
+    short, judge, _ = run("uvloop", both(monkeypatch, pieces))
+    assert short == judge
+
+
+async def test_a_connection_with_plain_requests_stays_on_the_short_way() -> None:
+    async with serving() as host:
+        reader, writer = await asyncio.open_connection(*host.address.split(":"))
+        for _ in range(3):
+            writer.write(PLAIN["a post"])
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n")
+            await reader.readexactly(int(re.findall(rb"content-length: (\d+)", head)[0]))
+        assert len(host._plain.connections) == 1 and not host._aside.connections
+        writer.close()
+
+
+@pytest.mark.requirement("BL-39")
+async def test_a_body_whose_rest_stays_away_is_a_bad_request() -> None:
+    async with serving(stall_timeout=0.1) as host:
+        [(status, body)] = await exchange(host, [post()[:-5]])
+    assert status == b"200" and b"The rest of the body did not come" in body
+
+
+def test_a_header_cannot_become_two() -> None:
+    with pytest.raises(ValueError, match="line break"):
+        http_plain._head_lines(200, (("etag", "a\r\nset-cookie: b"),))
