@@ -82,10 +82,13 @@ class A2AService(v1_grpc.A2AServiceServicer):
         outcome = await started.outcome()
         if isinstance(outcome, v1.Message):
             return v1.SendMessageResponse(message=outcome)
-        now = request.configuration.return_immediately
-        engine = self._engine
-        view = await (engine.view(scope, outcome) if now else engine.settled(scope, outcome, started.turn))
-        return v1.SendMessageResponse(task=self._trimmed(view.task, request.configuration))
+        engine, answer = self._engine, v1.SendMessageResponse()
+        if request.configuration.return_immediately:
+            await engine.view(scope, outcome, answer.task)
+        else:
+            await engine.settled(scope, outcome, started.turn, answer.task)
+        self._trimmed(answer.task, request.configuration)
+        return answer
 
     async def SendStreamingMessage(
         self, request: v1.SendMessageRequest, call: Call

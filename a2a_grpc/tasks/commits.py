@@ -77,8 +77,7 @@ class Commits:
         self._opening: Change | None = start.opening
         self._payloads = start.payloads
         self._state = start.fold.state or v1.TASK_STATE_SUBMITTED
-        opened = [status for payload in start.payloads if (status := status_of(payload)) is not None]
-        self._last_ms = status_ms(opened[-1]) if opened else 0
+        self._last_ms = start.opening.now_ms
         self._author_state = start.author_state
         self._pending: list[Event] = []
         self._size = 0
@@ -152,9 +151,11 @@ class Commits:
         return self.sequence
 
     async def _act(self, payload: v1.StreamResponse) -> None:
-        self._open()
+        if self._payloads:
+            self._open()
         self._emit(payload)
-        self._flush_soon()
+        if not self._soon and self._flusher is None:
+            self._flush_soon()
         if len(self._pending) > PENDING_EVENTS or self._size > PENDING_BYTES:
             await self._until(self._pending[0].sequence)
 
@@ -269,9 +270,10 @@ class Commits:
     def _add_snapshot(self, change: Change, ends: bool) -> None:
         """The status if it changes; at the end the whole task too, the author's state, and the lease given up: whoever
         sees the question may answer it at once (BL-11)."""
-        found = (status_of(event.payload) for event in reversed(change.events))
-        status = next((status for status in found if status is not None), None)
-        if status is None:
+        for event in reversed(change.events):
+            if (status := status_of(event.payload)) is not None:
+                break
+        else:
             return
         if not ends:
             change.snapshot = Snapshot(status.state, status_ms(status))

@@ -31,7 +31,7 @@ from a2a_grpc.tasks.cancels import Cancels
 from a2a_grpc.tasks.feed import Feeds
 from a2a_grpc.tasks.handle import TurnEnded
 from a2a_grpc.tasks.run import Runtime, Turn
-from a2a_grpc.tasks.start import Start, new_id, now_ms
+from a2a_grpc.tasks.start import Start, joined, new_id, now_ms
 from a2a_grpc.tasks.state import ENDS, INTERRUPTED, TERMINAL, Fold, set_status, state_of, status_event
 from a2a_grpc.tasks.store import (
     Change,
@@ -83,7 +83,7 @@ class Started:
         """The direct Message, or the id of the task as soon as it is stored; raises what kept it from being stored."""
         if self.turn is not None:
             try:
-                return await asyncio.shield(self.turn.outcome)
+                return await joined(self.turn.outcome)
             except Duplicate as first:
                 self.turn, self.start, self.known = None, None, first.dedupe
             except StoreError:
@@ -390,36 +390,37 @@ class Engine:
 
     # -- reading
 
-    async def view(self, scope: Scope, task_id: str) -> View:
-        """The task as it is, and the number to follow it from. Raises TaskNotFoundError."""
+    async def view(self, scope: Scope, task_id: str, into: v1.Task | None = None) -> View:
+        """The task as it is, and the number to follow it from. into: an empty message that becomes the task, default a
+        new one. Raises TaskNotFoundError."""
         turn = self._runtime.local(scope, task_id)
         if turn is not None and turn.ending:
-            await asyncio.shield(turn.over)
+            await joined(turn.over)
             turn = None
         if turn is not None and turn.durable:
-            return View(turn.fold.task(), turn.durable)
+            return View(turn.fold.task(into=into), turn.durable)
         row = await self.store.task(scope, task_id)
         if row is None:
             raise TaskNotFoundError
-        return await shown(self.store, row, self.options.keep_status_messages)
+        return await shown(self.store, row, self.options.keep_status_messages, into=into)
 
-    async def settled(self, scope: Scope, task_id: str, turn: Turn | None = None) -> View:
+    async def settled(self, scope: Scope, task_id: str, turn: Turn | None = None, into: v1.Task | None = None) -> View:
         """The task at the end of its turn, terminal or waiting for the caller (OP-SEND-02); waits for it. turn: the one
-        that is meant, if it was started here; it may be over."""
+        that is meant, if it was started here; it may be over. into: as for `view`."""
         turn = turn or self._runtime.local(scope, task_id)
         if turn is not None:
-            await asyncio.shield(turn.over)
+            await joined(turn.over)
             if turn.fault is not None:
                 raise turn.fault
             if turn.stopped is None:
-                return View(turn.fold.task(), turn.durable)
+                return View(turn.fold.task(into=into), turn.durable)
         view = await self.view(scope, task_id)
         if view.task.status.state in ENDS:
-            return view
+            return await self.view(scope, task_id, into)
         async for event in self.follow(scope, task_id, view.sequence):
             if state_of(event.payload) in ENDS:
                 break
-        return await self.view(scope, task_id)
+        return await self.view(scope, task_id, into)
 
     def follow(self, scope: Scope, task_id: str, after: int) -> AsyncIterator[Event]:
         """The events after a number, as they are committed, up to the terminal one; see Feeds.follow."""
@@ -457,8 +458,8 @@ def _with_ids(request: v1.SendMessageRequest, task_id: str, context_id: str) -> 
 async def _next(turn: Turn) -> None:
     """Wait until a turn that takes nothing is under way or over."""
     if turn.outcome.done() or turn.ending or turn.cancel_request is not None:
-        await asyncio.shield(turn.over)
+        await joined(turn.over)
     else:
         await asyncio.wait((turn.outcome,))
         if turn.outcome.exception() is not None:
-            await asyncio.shield(turn.over)
+            await joined(turn.over)

@@ -137,7 +137,10 @@ class Output:
         payload = v1.StreamResponse()
         update = payload.artifact_update
         update.task_id, update.context_id = self._acts.task_id, self._acts.context_id
-        update.append, update.last_chunk = append, last
+        if append:
+            update.append = True
+        if last:
+            update.last_chunk = True
         artifact = update.artifact
         if not append and self._about:
             artifact.MergeFrom(v1.Artifact(**self._about))

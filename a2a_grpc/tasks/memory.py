@@ -68,7 +68,11 @@ class _Shelf:
 
     def add(self, labels: Iterable[object], key: _Key) -> None:
         for label in labels:
-            insort(self.lists.setdefault(label, []), key)
+            keys = self.lists.setdefault(label, [])
+            if keys and key < keys[-1]:
+                insort(keys, key)
+            else:
+                keys.append(key)
 
     def remove(self, labels: Iterable[object], key: _Key) -> None:
         for label in labels:

@@ -36,7 +36,10 @@ def add_parts(parts: Parts, value: Any, media_type: str = "") -> None:
     Raises InvalidAgentResponseError for what is none of these, for parts without content and numbers JSON has not.
     """
     if isinstance(value, str):
-        parts.add(text=value, media_type=media_type)
+        part = parts.add()
+        part.text = value
+        if media_type:
+            part.media_type = media_type
     elif isinstance(value, bytes | bytearray | memoryview):
         parts.add(raw=bytes(value), media_type=media_type or BYTES_TYPE)
     elif (given := _given(value)) is not None:

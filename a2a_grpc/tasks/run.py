@@ -150,7 +150,8 @@ class Turn(Commits):
 
     async def put_artifact(self, payload: v1.StreamResponse) -> None:
         """Emit an artifact event."""
-        await self._check(0)
+        if self.ending or self.stopped or asyncio.get_running_loop() is not self._loop:
+            await self._check(0)
         await self._act(payload)
 
     async def end(self, state: int, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None:

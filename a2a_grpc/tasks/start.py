@@ -4,12 +4,14 @@ a fault.
 Laws: no decisions; a Start is made by the engine and read by its turn.
 """
 
+import asyncio
 import logging
 import os
 import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from a2a_stubs import v1
 
@@ -19,6 +21,8 @@ from a2a_grpc.tasks.store import Change, Scope
 
 log: Final = logging.getLogger("a2a_grpc")
 
+_T = TypeVar("_T")
+
 
 def now_ms() -> int:
     """The time in ms since 1970."""
@@ -26,12 +30,38 @@ def now_ms() -> int:
 
 
 _VARIANT: Final = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
+_IDS_AT_ONCE: Final = 64
+_ids: deque[str] = deque()
+os.register_at_fork(after_in_child=_ids.clear)
 
 
 def new_id() -> str:
-    """A random UUID of version 4 (CTX-01, CTX-06). The standard library takes four times as long for the same text."""
-    text = os.urandom(16).hex()
-    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{_VARIANT[text[16]]}{text[17:20]}-{text[20:]}"
+    """A random UUID of version 4 (CTX-01, CTX-06). The standard library takes eight times as long for the same text;
+    here a few are made at once. From any thread."""
+    while True:
+        try:
+            return _ids.popleft()
+        except IndexError:
+            texts = (os.urandom(16).hex() for _ in range(_IDS_AT_ONCE))
+            _ids.extend(f"{t[:8]}-{t[8:12]}-4{t[13:16]}-{_VARIANT[t[16]]}{t[17:20]}-{t[20:]}" for t in texts)
+
+
+async def joined(future: "asyncio.Future[_T]") -> _T:
+    """What a future of others ends with. Who stops waiting does not cancel it; as asyncio.shield, at a third of the
+    cost, and for nothing when it is done."""
+    if not future.done():
+        waiter = future.get_loop().create_future()
+
+        def wake(_: object) -> None:
+            if not waiter.done():
+                waiter.set_result(None)
+
+        future.add_done_callback(wake)
+        try:
+            await waiter
+        finally:
+            future.remove_done_callback(wake)
+    return future.result()
 
 
 def failure(what: str, fault: BaseException) -> str:

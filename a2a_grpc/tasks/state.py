@@ -85,17 +85,22 @@ def set_status(status: v1.TaskStatus, state: int, at_ms: int) -> None:
 
 
 class _Artifact:
-    """An artifact that grows: text that only continues its last part waits in `pieces` until it is looked at."""
+    """An artifact that grows: text that only continues its last part waits in `pieces` until it is looked at. What is
+    given first is copied when something is appended, for it belongs to an event."""
 
-    __slots__ = ("_form", "_pieces", "_whole")
+    __slots__ = ("_form", "_own", "_pieces", "_whole")
 
     def __init__(self, first: v1.Artifact) -> None:
-        self._whole = v1.Artifact()
-        self._whole.CopyFrom(first)
+        self._whole = first
+        self._own = False
         self._pieces: list[str] = []
-        self._form = _text_form(self._whole.parts)
+        self._form: tuple[str, str] | None = None
 
     def append(self, chunk: v1.Artifact) -> None:
+        if not self._own:
+            first, self._whole, self._own = self._whole, v1.Artifact(), True
+            self._whole.CopyFrom(first)
+            self._form = _text_form(first.parts)
         parts: Sequence[v1.Part] = chunk.parts
         if self._form is not None and _text_form(parts[:1]) == self._form:
             self._pieces.append(parts[0].text)
@@ -119,6 +124,18 @@ class _Artifact:
             last.text = "".join((last.text, *self._pieces))
             self._pieces.clear()
         return self._whole
+
+
+_ARTIFACTS: Final = bytes((v1.Task.DESCRIPTOR.fields_by_name["artifacts"].number << 3 | 2,))
+
+
+def _sized(body: bytes) -> bytes:
+    """The bytes of a message behind their length, as a field has them."""
+    size, lead = len(body), bytearray()
+    while size > 127:
+        lead.append(size & 127 | 128)
+        size >>= 7
+    return bytes((*lead, size)) + body
 
 
 def _text_form(parts: Sequence[v1.Part]) -> tuple[str, str] | None:
@@ -176,9 +193,10 @@ class Fold:
         """What was said so far, oldest first; not to be changed."""
         return self._head.history
 
-    def task(self, artifacts: bool = True) -> v1.Task:
-        """A copy of the task, the caller's to change; without artifacts if False."""
-        task = v1.Task()
+    def task(self, artifacts: bool = True, into: v1.Task | None = None) -> v1.Task:
+        """A copy of the task, the caller's to change; without artifacts if False. into: what is filled, default a new
+        message."""
+        task = v1.Task() if into is None else into
         task.CopyFrom(self._head)
         if artifacts:
             task.artifacts.extend(artifact.whole() for artifact in self._artifacts.values())
@@ -190,9 +208,7 @@ class Fold:
 
     def artifacts(self) -> bytes:
         """A serialised task of nothing but the artifacts."""
-        if not self._artifacts:
-            return b""
-        return v1.Task(artifacts=[artifact.whole() for artifact in self._artifacts.values()]).SerializeToString()
+        return b"".join([_ARTIFACTS + _sized(one.whole().SerializeToString()) for one in self._artifacts.values()])
 
     def _task(self, payload: v1.StreamResponse) -> None:
         self._head.CopyFrom(payload.task)

@@ -21,12 +21,17 @@ class View(NamedTuple):
     sequence: int
 
 
-async def shown(store: Store, row: TaskRow, keep_status_messages: bool = True, artifacts: bool = True) -> View:
-    """The task of a row as a reader gets it, without artifacts if False; when no turn runs it is stored as such."""
+async def shown(
+    store: Store, row: TaskRow, keep_status_messages: bool = True, artifacts: bool = True, into: v1.Task | None = None
+) -> View:
+    """The task of a row as a reader gets it, without artifacts if False; when no turn runs it is stored as such. into:
+    an empty message that becomes the task, default a new one."""
     if row.folded == row.sequence:
-        return View(v1.Task.FromString(row.head + row.artifacts if artifacts else row.head), row.sequence)
+        task = v1.Task() if into is None else into
+        task.MergeFromString(row.head + row.artifacts if artifacts else row.head)
+        return View(task, row.sequence)
     fold = await folded(store, row, keep_status_messages)
-    return View(fold.task(artifacts), fold.sequence)
+    return View(fold.task(artifacts, into), fold.sequence)
 
 
 async def folded(store: Store, row: TaskRow, keep_status_messages: bool = True) -> Fold:
