@@ -40,7 +40,7 @@ def left_behind(server: Server) -> dict[str, int]:
         "feeds": len(server.engine.feeds) - server.engine.running,
         "streams": len(server.streams),
         "HTTP calls": len(http.running),
-        "gRPC calls": len(wire.running),
+        "gRPC calls": len(wire.rpcs.running),
         "stream tasks": sum("_pump" in str(task.get_coro()) for task in asyncio.all_tasks()),
     }
     return {name: count for name, count in found.items() if count}
