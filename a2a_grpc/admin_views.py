@@ -99,7 +99,9 @@ async def _webhooks(server: Server, given_up: bool) -> list[dict[str, Any]]:
 async def _outbox(server: Server) -> dict[str, Any]:
     counts = await server.store.counts(now_ms())
     webhooks = await _webhooks(server, False)
-    return {"behind": counts.behind, "sending": server.engine.push.sending, "webhooks": webhooks}
+    push = server.engine.push
+    resting = [{"host": host, "seconds": round(seconds, 3)} for host, seconds in push.hosts.resting().items()]
+    return {"behind": counts.behind, "sending": push.sending, "resting": resting[:SHOWN], "webhooks": webhooks}
 
 
 async def _dead_letters(server: Server) -> list[dict[str, Any]]:

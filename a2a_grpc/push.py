@@ -111,7 +111,7 @@ class Deliverer:
 
     store, bus: those of the engine; holder: this process's name in claims. poster: who calls; None: nothing is sent.
     Through `put` and `drop` configs are made and deleted, so that what is on its way stops first (PUSH-07). seal: in
-    which configs are kept, by the option `secret_keys`.
+    which configs are kept, by the option `secret_keys`. hosts: how those that are called are.
     """
 
     def __init__(self, store: Store, bus: Bus, options: Options, holder: str, poster: Poster | None) -> None:
@@ -119,7 +119,7 @@ class Deliverer:
         self._poster = poster
         self.seal = Seal(options.secret_keys)
         self._forms = {**FORMS, V03: OLD_EVENTS} if options.v03_push == "event" else FORMS
-        self._hosts = Hosts(max(1, options.push_concurrency // 4))
+        self.hosts = Hosts(max(1, options.push_concurrency // 4))
         self._limit = attempts_within(options.push_give_up)
         # A claim outlives the batch and the one request that may be under way at its end.
         self._batch = max(options.push_timeout, LEAST_BATCH)
@@ -262,14 +262,14 @@ class Deliverer:
         except Sealed as fault:
             return self._failed(sending, Outcome(False, str(fault)))
         host = host_of(sending.config.url)
-        if wait := await self._hosts.enter(host):
+        if wait := await self.hosts.enter(host):
             sending.said = RESTS
             return wait
         outcome = None
         try:
             outcome = await self._follow(sending, until)
         finally:
-            self._hosts.leave(host, outcome and outcome.ill)
+            self.hosts.leave(host, outcome and outcome.ill)
         return 0 if outcome.delivered else self._failed(sending, outcome)
 
     async def _follow(self, sending: _Sending, until: float) -> Outcome:

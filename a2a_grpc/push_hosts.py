@@ -61,6 +61,11 @@ class Hosts:
         self._share = share
         self._hosts: dict[str, _Host] = {}
 
+    def resting(self) -> dict[str, float]:
+        """The hosts that are left alone now, and for how many seconds more."""
+        now = time.monotonic()
+        return {name: host.rests_until - now for name, host in self._hosts.items() if host.rests_until > now}
+
     async def enter(self, name: str) -> float:
         """0 if a delivery to a host may begin, which then is to `leave`; else the seconds to come back after."""
         give_up = time.monotonic() + LINGER

@@ -102,7 +102,7 @@ async def test_operators_see_what_goes_on_and_no_secret() -> None:
     [letter] = seen["dead-letters"]
     assert letter["taskId"] == waiting.id and letter["said"] == "status 410" and letter["owner"] == turn["owner"]
     assert letter["host"] == there.url.removeprefix("http://") and letter["givenUp"]
-    assert seen["outbox"] == {"behind": 0, "sending": 0, "webhooks": []}
+    assert seen["outbox"] == {"behind": 0, "sending": 0, "resting": [], "webhooks": []}
     assert seen["limits"]["max_turns"] == {"used": 1, "limit": 1000}
     assert SECRET not in json.dumps(seen) and "alice" not in json.dumps(seen)
 

@@ -436,7 +436,9 @@ async def test_a_host_that_fails_is_left_alone_and_then_tried_once() -> None:
         assert await hosts.enter("a") == 0
         hosts.leave("a", ill=True)
     assert await hosts.enter("a") > 0
+    assert [*hosts.resting()] == ["a"] and 0 < hosts.resting()["a"] <= 1
     hosts._hosts["a"].rests_until = 0
+    assert hosts.resting() == {}
     assert await hosts.enter("a") == 0 and await hosts.enter("a") > 0
     hosts.leave("a", ill=None)
     hosts._hosts["a"].failures = 10_000
