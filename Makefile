@@ -9,7 +9,8 @@ ARGS ?=
 export $(shell sed 's/=.*//' .tools/env 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format proto lint-proto requirements docs bench bench-stores interop-setup services services-stop clean
+.PHONY: help setup run test check format proto lint-proto requirements docs bench bench-stores soak interop-setup services services-stop clean
+
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
@@ -58,6 +59,9 @@ bench: setup ## Measure; see tests/bench
 
 bench-stores: setup ## Measure stores, replicas and a million tasks, on services of its own; takes some minutes
 	$(BIN)/python -m tests.bench.stores $(ARGS)
+
+soak: setup ## Let three replicas suffer hundreds of faults; ARGS="--rounds 100 --minutes 5 --seed 1 --fault kill"
+	$(BIN)/python -m tests.faults.soak $(ARGS)
 
 interop-setup: setup ## Install below .tools what the interoperability tests need; cheap when nothing changed
 	$(BIN)/python scripts/interop_setup.py $(ARGS)

@@ -90,6 +90,11 @@ class Service:
                 return pid
         return 0
 
+    @property
+    def port(self) -> int:
+        """The port that it serves at."""
+        return int((self.folder / "port").read_text())
+
     def start(self, command: Sequence[str], user: str | None) -> None:
         """Start the server detached from this script and wait until it answers."""
         with self.log.open("ab") as log:
@@ -106,8 +111,7 @@ class Service:
             )
         self._process, self._command = process, (command, user)
         (self.folder / "pid").write_text(str(process.pid))
-        port = int((self.folder / "port").read_text())
-        until(lambda: process.poll() is not None or self.ready(port), f"{self.name} did not answer", self.log)
+        until(lambda: process.poll() is not None or self.ready(self.port), f"{self.name} did not answer", self.log)
         if process.poll() is not None:
             raise SystemExit(f"{self.name} ended at once; its log:\n{self.log.read_text()}")
 

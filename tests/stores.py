@@ -22,19 +22,25 @@ from a2a_grpc.tasks.store import Change, Event, PushConfig, Scope, Snapshot, Sto
 
 
 @asynccontextmanager
-async def postgres_url() -> AsyncIterator[str]:
-    """The address of an empty schema of its own in the PostgreSQL of `make services`."""
-    server = os.environ.get("A2A_POSTGRES_URL")
+async def postgres_url(server: str = "") -> AsyncIterator[str]:
+    """The address of an empty schema of its own in a PostgreSQL, by default the one of `make services`."""
+    server = server or os.environ.get("A2A_POSTGRES_URL", "")
     if not server:
         pytest.skip("needs PostgreSQL (make services)")
     name = f"test_{uuid.uuid4().hex}"
-    connection = await asyncpg.connect(server)
+
+    async def run(statement: str) -> None:
+        connection = await asyncpg.connect(server)
+        try:
+            await connection.execute(statement)
+        finally:
+            await connection.close()
+
     try:
-        await connection.execute(f"CREATE SCHEMA {name}")
+        await run(f"CREATE SCHEMA {name}")
         yield f"{server}?search_path={name}"
     finally:
-        await connection.execute(f"SET client_min_messages = error; DROP SCHEMA IF EXISTS {name} CASCADE")
-        await connection.close()
+        await run(f"SET client_min_messages = error; DROP SCHEMA IF EXISTS {name} CASCADE")
 
 
 @asynccontextmanager

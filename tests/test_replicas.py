@@ -16,11 +16,10 @@ from a2a_stubs import v1
 from a2a_grpc.agent import Agent, TaskHandle
 from a2a_grpc.config import Options
 from a2a_grpc.errors import TaskNotCancelableError, UnsupportedOperationError
-from a2a_grpc.opening import open_bus
 from a2a_grpc.server import Server
-from a2a_grpc.tasks.bus_remote import RemoteBus
 from a2a_grpc.tasks.engine import Engine
 from a2a_grpc.tasks.store import TaskQuery
+from tests.replicas import BUSES
 from tests.stores import postgres_url
 from tests.turns import ALICE, CANCELED, COMPLETED, FAILED, INPUT, begin, read, send, states, texts, until
 
@@ -64,33 +63,11 @@ class Pair(NamedTuple):
     stage: Stage
 
 
-def deaf() -> RemoteBus:
-    """A bus that loses everything."""
-
-    class Nothing:
-        async def open(self, receive: Any) -> None:
-            pass
-
-        async def close(self) -> None:
-            pass
-
-        async def send(self, message: bytes) -> None:
-            raise ConnectionError("cut")
-
-    return RemoteBus(Nothing())
-
-
-def _bus(kind: str, url: str) -> Any:
-    if kind == "deaf":
-        return deaf()
-    if kind == "nats" and not os.environ.get("A2A_NATS_URL"):
-        pytest.skip("needs NATS (make services)")
-    return open_bus(Options(store=url, bus=os.environ["A2A_NATS_URL"] if kind == "nats" else ""))
-
-
-@pytest.fixture(params=["postgresql", "nats", "deaf"])
+@pytest.fixture(params=BUSES)
 async def pair(request: pytest.FixtureRequest) -> AsyncIterator[Pair]:
     """Two servers with one agent on one store."""
+    if request.param == "nats" and not os.environ.get("A2A_NATS_URL"):
+        pytest.skip("needs NATS (make services)")
     stage = Stage()
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(postgres_url())
@@ -108,7 +85,7 @@ async def pair(request: pytest.FixtureRequest) -> AsyncIterator[Pair]:
                 store_connections=4,
                 store_retry=1.0,
             )
-            server = Server(agent, options, bus=_bus(request.param, url))
+            server = Server(agent, options, bus=BUSES[request.param](url))
             await server.start()
             stack.push_async_callback(server.stop)
             servers.append(server)

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from a2a_grpc.tasks import schema as sql
 from a2a_grpc.tasks import schema_postgres as pg
 from a2a_grpc.tasks.fence import admit
-from a2a_grpc.tasks.postgres_link import BROKEN, UNDONE, Again, Connection, PostgresLink, many, rows
+from a2a_grpc.tasks.postgres_link import BROKEN, FULL, UNDONE, Again, Connection, PostgresLink, many, rows
 from a2a_grpc.tasks.store import Change, Conflict, Dedupe, Duplicate, LeaseLost, Scope, TaskRow
 
 LANES: Final = 2
@@ -94,7 +94,7 @@ class Commits:
             jobs.sort(key=lambda job: job.change.task_id)
             outcomes = await self._link.transact(partial(_write, jobs=jobs, ahead=self._link.ahead_ms()))
         except Exception as error:
-            if len(jobs) > 1 and not isinstance(error, BROKEN):
+            if len(jobs) > 1 and not isinstance(error, (*BROKEN, FULL)):
                 for job in jobs:
                     await self._settle([job])
                 return

@@ -44,11 +44,13 @@ class Again(Exception):
     """What the work saw has changed meanwhile: the transaction is to be undone and tried again."""
 
 
-UNDONE: Final = (Again, asyncpg.DeadlockDetectedError, asyncpg.SerializationError, asyncpg.UniqueViolationError)
-"""The server undid the transaction because of another one; it may succeed now."""
+FULL: Final = asyncpg.InsufficientResourcesError
+"""The server is out of disk or memory for now."""
+UNDONE: Final = (Again, asyncpg.DeadlockDetectedError, asyncpg.SerializationError, asyncpg.UniqueViolationError, FULL)
+"""The server undid the transaction, mostly because of another one; it may succeed now."""
 
 _IDLE_MS = 1000  # how long a replica that stands still may keep others from rows that it has locked
-_PAUSES = (0.02, 1.0)
+_PAUSES = (0.02, 0.5)
 _AGREE_MS = 50  # clocks that are no further apart count as one
 
 

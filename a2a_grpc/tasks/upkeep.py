@@ -153,7 +153,8 @@ class Upkeep:
                     return
                 await asyncio.sleep(lease / 12)
         for name in lost:
-            if turns.get(name) is held[name]:
+            # One that ends hears it from its last commit, which may be what has given the lease up.
+            if turns.get(name) is held[name] and not held[name].ending:
                 held[name].stop(LeaseLost("another replica has the task"))
 
     async def _cancel(self) -> None:

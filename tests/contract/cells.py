@@ -1,7 +1,8 @@
 """The cells: every binding, version and place; a running server with clients for each; and refusals as bytes.
 
 A place is a store; or the gateway: then what the clients talk to has the agents behind a second server; or an ASGI
-server that carries all wires on one port.
+server that carries all wires on one port; or three replicas on PostgreSQL with a bus: then each call is taken by one of
+them by chance.
 
 Laws: a scenario is written once and takes the fixture `cell`; what a version cannot say is a row of LACKS, never a
 branch of a scenario. Servers are shared by the scenarios of a module, so every scenario makes its own tasks and looks
@@ -37,13 +38,19 @@ from a2a_grpc.server import Server
 from a2a_grpc.v03_names import METHOD_NAMES
 from tests.contract.agents import AGENTS, gates
 from tests.hosts import served
+from tests.replicas import BUSES, fronted
 from tests.stores import STORES as OPENERS
 
 HERE = {"grpc": "127.0.0.1:0", "http": "127.0.0.1:0", "grace": 0.0, "cancel_grace": 0.3}
 BINDINGS = {"grpc": GRPC, "jsonrpc": JSONRPC, "rest": REST}
 STORES = ("memory", "sqlite", *(("postgresql",) if "A2A_POSTGRES_URL" in os.environ else ()))
-PLACES = (*STORES, "gateway", "asgi")
+REPLICAS = (
+    {f"replicas-{bus}": bus for bus in BUSES} if {"A2A_POSTGRES_URL", "A2A_NATS_URL"} <= os.environ.keys() else {}
+)
+PLACES = (*STORES, "gateway", "asgi", *REPLICAS)
 WIRES = [(binding, version) for version in VERSIONS for binding in BINDINGS]
+SPREAD = set(zip(BINDINGS, [V1] * len(BINDINGS), REPLICAS, strict=False))
+"""The cells of replicas: a binding for each bus; the door of v0.3 knows nothing of either."""
 OLD = frozenset((binding, V03) for binding in BINDINGS)
 PROTO_OLD = OLD - {("jsonrpc", V03)}
 
@@ -72,6 +79,12 @@ LOCAL = {
     "test_push_configs_have_their_old_shapes": _OLD_WORDS,
 }
 """Scenarios that do not hold through a gateway, and why. Rows may be taken away, never added."""
+
+ALONE = {
+    "test_too_many_tasks_at_a_time_are_told_to_come_back": "each process has its own limit of turns",
+    "test_an_agent_that_reads_its_inbox_hears_what_is_sent_while_it_works": "who runs a turn hands it its messages",
+}
+"""Scenarios that do not hold for replicas, and why. Rows may be taken away, never added."""
 
 TERMINAL = (v1.TASK_STATE_COMPLETED, v1.TASK_STATE_FAILED, v1.TASK_STATE_CANCELED, v1.TASK_STATE_REJECTED)
 
@@ -165,15 +178,11 @@ class Sites:
         """A server of one of AGENTS, or of `agents` given; own: not shared with any other scenario."""
         key = fresh() if own else repr((store, agent, sorted(options.items(), key=str)))
         if key not in self._sites:
-            folder = self._folder / fresh("store")
-            folder.mkdir()
-            kept = await self._stack.enter_async_context(OPENERS[store if store in STORES else "memory"](folder))
-            agents: Any = {name: AGENTS[name]() for name in agent.split()} if " " in agent else AGENTS[agent]()
             settings = Options(**{**HERE, **options})
             behind = replace(settings, public_url="", public_grpc="") if store == "gateway" else settings
             if store == "asgi":
                 behind = replace(settings, grpc="", http="")
-            made = Server(agents, behind, store=kept, interceptors=(as_told,))
+            made = await self._server(store, agent, behind)
             server = await self._stack.enter_async_context(served(made) if store == "asgi" else made)
             if store == "gateway":
                 front = Server(upstreams(server), settings)
@@ -182,6 +191,17 @@ class Sites:
             channel = await self._stack.enter_async_context(grpc.aio.insecure_channel(server.grpc_address))
             self._sites[key] = Site(server, http, channel, self._stack)
         return self._sites[key]
+
+    async def _server(self, store: str, agent: str, options: Options) -> Server:
+        def agents() -> Any:
+            return {name: AGENTS[name]() for name in agent.split()} if " " in agent else AGENTS[agent]()
+
+        if store in REPLICAS:
+            return await fronted(self._stack, REPLICAS[store], agents, options, interceptors=(as_told,))
+        folder = self._folder / fresh("store")
+        folder.mkdir()
+        kept = await self._stack.enter_async_context(OPENERS[store if store in STORES else "memory"](folder))
+        return Server(agents(), options, store=kept, interceptors=(as_told,))
 
 
 def upstreams(server: Server) -> Any:

@@ -8,17 +8,18 @@ from pathlib import Path
 from a2a_grpc.call import VERSIONS
 from a2a_grpc.cards import BINDINGS as ALL_BINDINGS
 from a2a_grpc.methods import METHODS
+from a2a_grpc.opening import BUSES as ALL_BUSES
 from a2a_grpc.opening import STORES as ALL_STORES
 from a2a_grpc.v03_names import METHOD_NAMES
-from tests.contract.cells import BINDINGS, LACKS, LOCAL, PLACES, STORES, WIRES
+from tests.contract.cells import ALONE, BINDINGS, LACKS, LOCAL, PLACES, REPLICAS, SPREAD, STORES, WIRES
 from tests.stores import STORES as OPENERS
 
 HERE = Path(__file__).parent
 MOST_LACKS = 30
 """Cells in LACKS, rows times wires. May only shrink."""
 
-MOST_LOCAL = 4
-"""Scenarios in LOCAL. May only shrink."""
+MOST_LOCAL, MOST_ALONE = 4, 2
+"""Scenarios in LOCAL and ALONE. May only shrink."""
 
 
 def marks(name: str) -> Iterator[tuple[str, list[str]]]:
@@ -34,7 +35,11 @@ def test_every_binding_version_and_store_is_a_cell() -> None:
         (binding, version) for binding in ALL_BINDINGS for version in VERSIONS
     }
     assert {"memory", "sqlite"} <= set(STORES) <= set(OPENERS) >= set(ALL_STORES)
-    assert set(PLACES) == {*STORES, "gateway"}
+    assert set(PLACES) == {*STORES, "gateway", "asgi", *REPLICAS}
+    assert set(REPLICAS.values()) in (set(), {*ALL_BUSES, "deaf"})
+    assert (
+        {binding for binding, _, _ in SPREAD} == {*BINDINGS} and {place for _, _, place in SPREAD} == {*REPLICAS}
+    ) or not REPLICAS
 
 
 def test_operations_that_v03_lacks_are_those_that_its_contract_lacks() -> None:
@@ -47,4 +52,5 @@ def test_what_is_left_out_is_used_and_does_not_grow() -> None:
     assert all(wires and wires <= set(WIRES) and reason for wires, reason in LACKS.values())
     scenes = {name for path in HERE.glob("test_*.py") for name in re.findall(r"def (test_\w+)", path.read_text())}
     assert LOCAL.keys() <= scenes and len(LOCAL) <= MOST_LOCAL
+    assert ALONE.keys() <= scenes and len(ALONE) <= MOST_ALONE
     assert sum(len(wires) for wires, _ in LACKS.values()) <= MOST_LACKS
