@@ -11,7 +11,6 @@ export $(shell sed 's/=.*//' .tools/env 2>/dev/null)
 .DEFAULT_GOAL := help
 .PHONY: help setup run test check format proto lint-proto requirements docs bench bench-stores soak interop-setup services services-stop clean
 
-
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
 
