@@ -8,6 +8,7 @@ its owner alone.
 
 import asyncio
 import errno
+import logging
 import os
 import socket
 import stat
@@ -33,10 +34,18 @@ ALL: Final = "/"
 COUNT_SECONDS: Final = 15.0
 """How old what the store counted may be when measures are sent without being asked for."""
 
+PATIENCE: Final = 3.0
+"""Seconds that the store may take to answer for a view or for measures."""
+
+NOTHING: Final = {"error": "the store does not answer; the log says more"}
+"""A view that cannot be shown."""
+
 TRIES: Final = 256
 """How many ports or paths a worker looks at for a free one."""
 
 _UNIX: Final = "unix:"
+
+log: Final = logging.getLogger("a2a_grpc")
 
 
 class Admin:
@@ -65,7 +74,7 @@ class Admin:
     async def start(self) -> None:
         """Open the addresses; the store must be open. Raises OSError."""
         if self._options.telemetry:
-            self._counter = asyncio.create_task(self._count(), name="counts for measures")
+            self._counter = asyncio.create_task(self._keep_counting(), name="counts for measures")
         if not self._options.admin:
             return
         self._runner = web.ServerRunner(web.Server(self._answer, access_log=None), shutdown_timeout=0.1)
@@ -87,6 +96,8 @@ class Admin:
             await web.SockSite(runner, _unix(path)).start()
             return _UNIX + path
         host, _, port = address.rpartition(":")
+        if not _is_local(host.strip("[]")):
+            log.warning("the view for operators at %s is seen by everybody who reaches that address", address)
         wanted = int(port) + number * (port != "0")
         site = web.TCPSite(runner, host.strip("[]"), wanted)
         await site.start()
@@ -105,11 +116,16 @@ class Admin:
                     os.unlink(address.removeprefix(_UNIX))
         self.addresses.clear()
 
-    async def _count(self) -> None:
+    async def _keep_counting(self) -> None:
         while True:
-            with suppress(Exception):  # the store's own failures are told where they matter
-                self._counts = await self._server.store.counts(now_ms())
+            await self._count()
             await asyncio.sleep(COUNT_SECONDS)
+
+    async def _count(self) -> None:
+        """Ask the store; without an answer the last one stands, as the other measures are wanted most then."""
+        with suppress(Exception):
+            async with asyncio.timeout(PATIENCE):
+                self._counts = await self._server.store.counts(now_ms())
 
     # -- requests
 
@@ -124,11 +140,20 @@ class Admin:
             reply = await self._metrics(asked, "")
             return web.Response(status=reply.status, headers=reply.headers, body=reply.body)
         if path == ALL:
-            return _json({name: await view(self._server) for name, view in VIEWS.items()})
-        view = VIEWS.get(path.removeprefix("/"))
-        if view is None:
+            return _json({name: await self._view(name) for name in VIEWS})
+        name = path.removeprefix("/")
+        if name not in VIEWS:
             return _json({"error": "no such view", "views": list(VIEWS)}, 404)
-        return _json(await view(self._server))
+        shown = await self._view(name)
+        return _json(shown, 503 if shown == NOTHING else 200)
+
+    async def _view(self, name: str) -> Any:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                return await VIEWS[name](self._server)
+        except Exception:
+            log.exception("the view %s cannot be shown", name)
+            return NOTHING
 
     async def _metrics(self, request: HttpRequest, _: str) -> HttpReply:
         if request.verb not in ("GET", "HEAD"):
@@ -136,7 +161,7 @@ class Admin:
         text = self._recorder and self._recorder.text
         if not text:
             return HttpReply(404, {}, b"")
-        self._counts = await self._server.store.counts(now_ms())
+        await self._count()
         media, body = text(request.headers.get("accept", ""))
         return HttpReply(200, {"content-type": media}, body)
 
@@ -157,6 +182,12 @@ def _is_ours(request: web.BaseRequest, admin: tuple[str, ...]) -> bool:
     with suppress(ValueError):
         return bool(ip_address(host.strip("[]")))
     return False
+
+
+def _is_local(host: str) -> bool:
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return host == "localhost"
 
 
 def _unix(path: str) -> socket.socket:

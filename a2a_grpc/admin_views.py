@@ -57,7 +57,8 @@ async def _leases(server: Server) -> dict[str, Any]:
 async def _streams(server: Server) -> dict[str, Any]:
     waiting = server.streams.waiting()
     shown = [{"path": label, "waiting_seconds": round(seconds, 3)} for label, seconds in waiting[:SHOWN]]
-    return {"open": len(waiting), "dropped": server.streams.dropped, "streams": shown}
+    streams = server.streams
+    return {"open": len(waiting), "dropped": streams.dropped, "refused": streams.refused, "streams": shown}
 
 
 def webhook(found: Backlog, seal: Seal) -> dict[str, Any]:
@@ -168,6 +169,13 @@ MEASURES: Final = (
         "{stream}",
         "Streams cut off because nothing was read",
         lambda server, _: [(server.streams.dropped, {})],
+        grows=True,
+    ),
+    Measure(
+        "a2a.streams.refused",
+        "{stream}",
+        "Streams not opened because the limit was reached",
+        lambda server, _: [(server.streams.refused, {})],
         grows=True,
     ),
     Measure(

@@ -12,7 +12,7 @@ from functools import cache
 from importlib import metadata
 from typing import Any, Final
 
-from opentelemetry import context, metrics, propagate, trace
+from opentelemetry import context, metrics, trace
 from opentelemetry.context import Context
 from opentelemetry.exporter.prometheus import PrometheusMetricReader
 from opentelemetry.metrics import CallbackOptions, Histogram, MeterProvider, Observation
@@ -180,7 +180,7 @@ def _whence(kind: Kind, headers: Mapping[str, str]) -> Context | None:
         return _W3C.extract(headers, Context())
     if not headers:
         return None
-    told = _W3C.extract(headers, propagate.extract({**headers}, Context()))
+    told = _W3C.extract(headers, Context())
     mine, theirs = (trace.get_current_span(place).get_span_context() for place in (None, told))
     return None if mine.is_valid and theirs.trace_id in (0, mine.trace_id) else told
 

@@ -173,6 +173,30 @@ def test_addresses_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
         Options(**wrong)
 
 
+async def test_a_store_that_does_not_answer_hides_its_own_views_only(tmp_path: Path, caplog: Any) -> None:
+    async with serving(metrics="admin") as server:
+        [address] = server.admin.addresses
+
+        async def broken(*_: Any) -> None:
+            raise RuntimeError("no way to the store")
+
+        server.store.counts = broken  # type: ignore[method-assign, assignment]
+        status, shown = await fetched(address, "/leases")
+        assert status == 503 and list(shown) == ["error"] and "no way" not in shown["error"]
+        everything = (await fetched(address))[1]
+        assert everything["leases"] == shown and everything["turns"] == [] and "no way to the store" in caplog.text
+        assert "a2a_turns_running 0.0" in (await fetched(address, "/metrics"))[1]
+        drawn = await run("top", address, "--once", cwd=tmp_path)
+        assert drawn.code == 0 and "does not answer" in drawn.out
+
+
+async def test_who_opens_the_view_to_everybody_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    async with serving("127.0.0.1:0", "localhost:0"):
+        assert "for operators" not in caplog.text
+    async with serving("0.0.0.0:0"):
+        assert "the view for operators at 0.0.0.0:0 is seen by everybody" in caplog.text
+
+
 @pytest.mark.parametrize("where", ["admin", "http"])
 @pytest.mark.requirement("SEC-07")
 async def test_prometheus_reads_every_measure(where: str) -> None:

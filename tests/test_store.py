@@ -12,6 +12,7 @@ from a2a_grpc.tasks.store import (
     Backlog,
     Change,
     Conflict,
+    Counts,
     Dedupe,
     Delivery,
     Duplicate,
@@ -434,6 +435,21 @@ async def test_what_was_given_up_lies_in_the_backlog_until_it_is_taken_up_again(
     assert await store.revive([config("p")]) == 1 and await store.revive([config("p")]) == 0
     assert await dead(store, given_up=True) == {}
     assert await due(store, NOW) == {"p": (0, 2, 0)}
+
+
+async def test_what_there_is_to_look_after_is_counted(store: Store) -> None:
+    assert await store.counts(NOW) == Counts(0, 0, 0, 0)
+    lease, configs = LeaseTaken("me", NOW + 100), [config("p"), config("q"), config("r")]
+    await create(store, push_configs=configs, notify=1, take=lease)
+    await create(store, "u", trace="00-over")
+    row = await store.task(ANN, "u")
+    assert row is not None and row.trace == "00-over"
+    assert await store.counts(NOW) == Counts(3, 0, 1, 0)
+    claims = {delivery.config.config_id: delivery for delivery in await store.due("me", NOW, NOW + 9, 10)}
+    await store.delivered(claims["p"], 1, 0, 0)
+    await store.delivered(claims["q"], 0, 7, NEVER, "status 500", NOW + 5)
+    assert await store.counts(NOW + 50) == Counts(1, 1, 1, 0)
+    assert await store.counts(NOW + 100_000) == Counts(1, 1, 1, 1)
 
 
 @pytest.mark.requirement("PUSH-07", "PUSH-30", "SEC-08")

@@ -168,6 +168,30 @@ async def test_the_next_turn_of_a_task_is_linked_to_the_one_before() -> None:
     ]
 
 
+quick = Agent(name="Quick", description="Is over at once.", version="1", skills=[])
+
+
+@quick.handle(replies=True)
+async def end(task: TaskHandle) -> None:
+    await task.complete()
+
+
+@pytest.mark.parametrize("telemetry", [True, False])
+@pytest.mark.requirement("SEC-07", "BL-53")
+async def test_webhooks_hear_the_trace_of_a_task_that_is_over_with_its_first_commit(telemetry: bool) -> None:
+    push = {"push_notifications": True, "push_allow": ("127.0.0.1/32",)}
+    options = Options(grpc="127.0.0.1:0", http="", store="memory:", **push)
+    async with (
+        receiver() as there,
+        Server(quick, options, telemetry=Watch().telemetry if telemetry else None) as server,
+    ):
+        async with Client(f"grpc://{server.grpc_address}", headers=HEADERS) as client:
+            await client.send(said("hello", url=there.url))
+        await there.until(lambda: there.got)
+    parent = there.got[0].headers["traceparent"]
+    assert parent.split("-")[1] == TRACE and (parent == HEADERS["traceparent"]) is not telemetry
+
+
 patient = Agent(name="Patient", description="Is run again.", version="1", skills=[], rerun_lost_turns=True)
 
 

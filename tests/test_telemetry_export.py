@@ -79,6 +79,36 @@ async def test_a_server_sends_spans_and_measures_to_a_collector(
         assert resource == "shop"
 
 
+@pytest.mark.requirement("SEC-07", "BL-53")
+async def test_a_gateway_and_the_server_behind_it_send_one_trace_up_to_the_webhook(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    push = ("--push-notifications", "--push-allow", "127.0.0.1/32")
+    async with (
+        collecting(monkeypatch) as there,
+        receiver() as hook,
+        test_cli.serving("--store", "memory:", "--telemetry", *push, cwd=tmp_path) as site,
+    ):
+        front = ("gateway", site.url, "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--telemetry")
+        process = await test_cli.start(*front, cwd=tmp_path)
+        try:
+            gateway = await test_cli.announced(process)
+            async with Client(gateway.url, binding=JSONRPC, headers=HEADERS) as client:
+                await client.send(said("order 1042", url=hook.url))
+            await hook.until(lambda: any(b"COMPLETED" in got.body for got in hook.got))
+            names = {"turn Order Lookup", "store commit", "push"}
+            await there.until(lambda: names <= {span.name for span in spans(there)})
+            await there.until(lambda: sum(span.name == "SendMessage" for span in spans(there)) == 3)
+        finally:
+            process.kill()
+            await process.communicate()
+    assert {got.headers["traceparent"].split("-")[1] for got in hook.got} == {TRACE}
+    found = {span.span_id.hex(): span for span in spans(there) if span.trace_id.hex() == TRACE}
+    assert names <= {span.name for span in found.values()}
+    outside = {span.parent_span_id.hex() for span in found.values()} - found.keys()
+    assert outside == {HEADERS["traceparent"].split("-")[2]}  # every span but the first is below another one
+
+
 async def test_what_is_not_wanted_is_not_sent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     async with collecting(monkeypatch, OTEL_TRACES_EXPORTER="none") as there:
         async with test_cli.serving("--store", "memory:", "--telemetry", cwd=tmp_path) as site:

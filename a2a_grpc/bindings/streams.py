@@ -76,6 +76,8 @@ class Streams:
         self._timer: asyncio.TimerHandle | None = None
         self.dropped = 0
         """How many streams were cut off because nothing was read."""
+        self.refused = 0
+        """How many were not opened because the limit was reached."""
 
     def __len__(self) -> int:
         return len(self._open)
@@ -110,6 +112,7 @@ class Streams:
     def check_room(self) -> None:
         """Raise ResourceExhaustedError, naming the limit, when no more streams may be opened."""
         if len(self._open) >= self._limit:
+            self.refused += 1
             raise ResourceExhaustedError(f"The limit of {self._limit} open streams is reached", retry_after=1)
 
     def end(self, error: A2AError) -> None:

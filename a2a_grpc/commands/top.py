@@ -65,13 +65,15 @@ async def _look(address: str) -> Any:
 def drawn(address: str, seen: Mapping[str, Any], columns: int, lines: int) -> str:
     """A server's views as text that fits a terminal."""
     leases, streams, outbox, dead = (seen[name] for name in ("leases", "streams", "outbox", "dead-letters"))
+    if broken := next((view for view in seen.values() if "error" in view), None):
+        return f"{address}  {broken['error']}"
     limits = "  ".join(f"{name} {row['used']}/{row['limit']}" for name, row in seen["limits"].items())
     taken = ", ".join(f"{number} {what}" for what, number in leases["taken_over"].items() if number) or "none"
     head = [
         f"{address}  {limits}",
         f"leases   {leases['here']} here, {leases['everywhere']} in the store, {leases['expired']} expired; "
         f"taken over: {taken}",
-        f"streams  {streams['open']} open, {streams['dropped']} dropped; "
+        f"streams  {streams['open']} open, {streams['dropped']} dropped, {streams['refused']} refused; "
         f"{sum(row['waiting_seconds'] > 1 for row in streams['streams'])} do not read",
         f"webhooks {outbox['behind']} behind, {outbox['sending']} being served, {len(dead)} given up",
     ]

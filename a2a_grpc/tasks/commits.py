@@ -283,6 +283,7 @@ class Commits:
         change.snapshot = Snapshot(
             status.state, status_ms(status), self.fold.head(), self.fold.artifacts(), change.events[-1].sequence
         )
+        change.trace = (change.take and change.take.trace) or None
         change.take, change.release, change.cancel = None, True, b""
         if status.state in INTERRUPTED:
             change.author_state = self._author_state

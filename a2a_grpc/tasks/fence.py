@@ -60,6 +60,8 @@ def _content(change: Change) -> dict[str, Any]:
             columns["artifacts"] = snapshot.artifacts
     if change.author_state is not None:
         columns["author_state"] = change.author_state
+    if change.trace is not None:
+        columns["trace"] = change.trace
     if change.cancel is not None:
         columns["cancel"] = change.cancel or None
     return columns

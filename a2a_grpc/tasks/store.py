@@ -152,7 +152,7 @@ class Change:
     cancel: None leaves a waiting cancel request alone, b"" clears it, anything else stores it.
     author_state: None leaves the author's object alone. dedupe: the row that makes a repetition of this send known.
     push_configs: configs to create or replace, from `expected` on. memory: writes to the context's memory, None
-    deletes.
+    deletes. trace: as in TaskRow, of a turn that is over so soon that it takes no lease; None leaves it alone.
     """
 
     scope: Scope
@@ -172,6 +172,7 @@ class Change:
     dedupe: Dedupe | None = None
     push_configs: Sequence[PushConfig] = ()
     memory: Mapping[str, bytes | None] = field(default_factory=dict)
+    trace: str | None = None
 
 
 class TaskQuery(NamedTuple):
