@@ -89,7 +89,7 @@ async def test_a_gateway_and_the_server_behind_it_send_one_trace_up_to_the_webho
         receiver() as hook,
         test_cli.serving("--store", "memory:", "--telemetry", *push, cwd=tmp_path) as site,
     ):
-        front = ("gateway", site.url, "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--telemetry")
+        front = ("gateway", "--upstream", site.url, "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--telemetry")
         process = await test_cli.start(*front, cwd=tmp_path)
         try:
             gateway = await test_cli.announced(process)
@@ -100,7 +100,8 @@ async def test_a_gateway_and_the_server_behind_it_send_one_trace_up_to_the_webho
             await there.until(lambda: names <= {span.name for span in spans(there)})
             await there.until(lambda: sum(span.name == "SendMessage" for span in spans(there)) == 3)
         finally:
-            process.kill()
+            if process.returncode is None:
+                process.kill()
             await process.communicate()
     assert {got.headers["traceparent"].split("-")[1] for got in hook.got} == {TRACE}
     found = {span.span_id.hex(): span for span in spans(there) if span.trace_id.hex() == TRACE}
