@@ -94,7 +94,7 @@ async def test_a_gateway_and_the_server_behind_it_send_one_trace_up_to_the_webho
         try:
             gateway = await test_cli.announced(process)
             async with Client(gateway.url, binding=JSONRPC, headers=HEADERS) as client:
-                await client.send(said("order 1042", url=hook.url))
+                await client.send(said("Where is order 1001?", url=hook.url))
             await hook.until(lambda: any(b"COMPLETED" in got.body for got in hook.got))
             names = {"turn Order Lookup", "store commit", "push"}
             await there.until(lambda: names <= {span.name for span in spans(there)})
