@@ -15,7 +15,9 @@ from a2a_grpc.errors import A2AError
 if TYPE_CHECKING:
     from a2a_grpc.client import Client
     from a2a_grpc.gateway import Upstream
+    from a2a_grpc.remote import RemoteAgent
     from a2a_grpc.server import Server
+    from a2a_grpc.sync import blocking
     from a2a_grpc.tasks.memory import MemoryStore
     from a2a_grpc.tasks.sqlite import SQLiteStore
     from a2a_grpc.tasks.store import Store, StoreBusy
@@ -35,6 +37,7 @@ __all__ = [
     "OptionError",
     "Options",
     "Rejected",
+    "RemoteAgent",
     "SQLiteStore",
     "Server",
     "Skill",
@@ -42,16 +45,19 @@ __all__ = [
     "StoreBusy",
     "TaskHandle",
     "Upstream",
+    "blocking",
 ]
 
 _LATER: Final = {
     "Client": "a2a_grpc.client",
     "MemoryStore": "a2a_grpc.tasks.memory",
+    "RemoteAgent": "a2a_grpc.remote",
     "SQLiteStore": "a2a_grpc.tasks.sqlite",
     "Server": "a2a_grpc.server",
     "Store": "a2a_grpc.tasks.store",
     "StoreBusy": "a2a_grpc.tasks.store",
     "Upstream": "a2a_grpc.gateway",
+    "blocking": "a2a_grpc.sync",
 }
 
 

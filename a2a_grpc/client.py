@@ -125,6 +125,11 @@ class Client:
         client._wire, client.interface = carrier, interface
         return client
 
+    @property
+    def address(self) -> str:
+        """The address that was given, or the name in the card that was."""
+        return self._url or (self._given.card.name if self._given else "")
+
     async def __aenter__(self) -> Self:
         if self._wire is None:
             try:

@@ -24,7 +24,20 @@ from a2a_grpc.methods import METHODS, Method  # noqa: E402
 from tests.rules.floors import FLOORS  # noqa: E402
 
 THROUGH = {
-    "Client": (("client", "Events"),),
+    "Client": (
+        ("client_streams", "Events"),
+        ("client_retries", "Retries"),
+        ("client_auth", "ClientCredentials"),
+        ("client_auth", "Tls"),
+        ("client_cards", "CardCache"),
+    ),
+    "RemoteAgent": (
+        ("remote", "Result"),
+        ("remote", "Suspension"),
+        ("remote", "Run"),
+        ("remote", "Update"),
+        ("remote", "Overrides"),
+    ),
     "TaskHandle": (
         ("tasks.handle", "Output"),
         ("tasks.handle", "Inbox"),
@@ -145,7 +158,8 @@ def members(owner: type) -> Iterator[str]:
 
 def entry(head: str, found: Any) -> str:
     """What is said of one name."""
-    about = inspect.getdoc(found) if inspect.isclass(found) else constant(head.strip("# `"))
+    own = inspect.isclass(found) or inspect.isfunction(found)
+    about = inspect.getdoc(found) if own else constant(head.strip("# `"))
     return "\n".join(filter(None, (f"{head}\n\n{about}\n", "".join(members(found)) if inspect.isclass(found) else "")))
 
 

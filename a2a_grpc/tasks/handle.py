@@ -28,6 +28,18 @@ class TurnEnded(RuntimeError):
     """The turn has ended: by the author's own call, by a cancel, or because another replica took the task over."""
 
 
+class Paused(TurnEnded):
+    """The turn has ended with a question that a delegation asked; the function is called again with the answer. Let it
+    pass."""
+
+
+class Delegate(Protocol):
+    """Somebody else who can do a part of a task, such as a `remote.RemoteAgent`."""
+
+    async def delegated(self, handle: "TaskHandle", place: int, content: Any = None, **told: Any) -> Any:
+        """Do it; place: which delegation of the turn this is, from 1."""
+
+
 class Inbox:
     """Messages that arrive while the function works; an async iterator that ends with the turn."""
 
@@ -176,6 +188,7 @@ class TaskHandle:
 
     def __init__(self, acts: Acts) -> None:
         self._acts = acts
+        self._delegations = 0
 
     # -- what is known
 
@@ -257,6 +270,11 @@ class TaskHandle:
     def accepted_output_modes(self) -> list[str]:
         """Media types that the caller can read; empty: any (OP-SEND-10)."""
         return list(self._acts.request.configuration.accepted_output_modes)
+
+    @property
+    def waited_for(self) -> bool:
+        """Whether the caller waits for the end of the turn; False if the task alone was to be answered at once."""
+        return not self._acts.request.configuration.return_immediately
 
     @property
     def attempt(self) -> int:
@@ -354,6 +372,20 @@ class TaskHandle:
         """End the turn because the caller must authorise something, which the prompt explains (AUTH-08). Credentials
         travel out of band (AUTH-09); else as `ask`."""
         await self._ask(v1.TASK_STATE_AUTH_REQUIRED, prompt, data, schema)
+
+    async def delegate(self, remote: Delegate, content: Any = None, **told: Any) -> Any:
+        """Let another agent do a part of the task, and wait for its `remote.Result`. content: default the parts of
+        this turn's message; told: overrides of RemoteAgent, and `pause`, `key`.
+
+        The trace goes on with it, it is canceled with the turn, has the caller's deadline, and keeps to one
+        conversation of its own for each of ours. When it wants something, the turn ends with its question, and the
+        caller's answer goes to it in the next turn, which begins from the top: a delegation is known again by its
+        order in the turn and what it was given, and one that had ended is not made again, but read again. pause:
+        False gives the suspended result instead. key: tells apart what order and content do not. Raises what the
+        other agent answers; see Result.checked for work that it did not do.
+        """
+        self._delegations += 1
+        return await remote.delegated(self, self._delegations, content, **told)
 
     async def reply(self, content: Any) -> None:
         """Answer with a direct message instead of a task. Only before anything else was done: afterwards there is a

@@ -13,7 +13,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from a2a_grpc.agent import Handler, Kind
 from a2a_grpc.tasks.context import Context, Memory
@@ -104,7 +104,7 @@ class Blocking:
     `async with` is `with`, `async for` is `for`. In the event loop itself it is the object as it is: there nobody may
     wait, or everybody would."""
 
-    _WRAPPED: Final = (TaskHandle, Output, Context, Memory, Inbox)
+    _WRAPPED: tuple[type, ...] = (TaskHandle, Output, Context, Memory, Inbox)
 
     def __init__(self, target: Any, loop: asyncio.AbstractEventLoop) -> None:
         self._target = target
@@ -119,7 +119,7 @@ class Blocking:
             return lambda *args, **named: self._wrap(self._wait(value(*args, **named)))
         if inspect.ismethod(value):
             return lambda *args, **named: self._wrap(value(*args, **named))
-        return Blocking(value, self._loop) if isinstance(value, self._WRAPPED) else value
+        return type(self)(value, self._loop) if isinstance(value, self._WRAPPED) else value
 
     def _wait(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()

@@ -16,7 +16,7 @@ from a2a_stubs import v1
 from a2a_grpc.agent import Agent, Failed, Rejected
 from a2a_grpc.errors import A2AError, InternalError, UnavailableError
 from a2a_grpc.tasks.commits import Commits, Process
-from a2a_grpc.tasks.handle import Inbox, TaskHandle, TurnEnded
+from a2a_grpc.tasks.handle import Inbox, Paused, TaskHandle, TurnEnded
 from a2a_grpc.tasks.invoke import invoke
 from a2a_grpc.tasks.parts import agent_message
 from a2a_grpc.tasks.start import Start, failure, now_ms
@@ -226,7 +226,7 @@ class Turn(Commits):
         if isinstance(fault, KeyboardInterrupt):
             raise fault
         if not self._running:
-            if not isinstance(fault, asyncio.CancelledError) and not self.stopped:
+            if not isinstance(fault, asyncio.CancelledError | Paused) and not self.stopped:
                 log.warning(
                     "task %s: %r failed after its turn had ended", self.task_id, self.agent.name, exc_info=fault
                 )

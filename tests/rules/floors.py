@@ -17,8 +17,8 @@ FLOORS = {
     3: """bindings bindings.asgi bindings.asgi_exchange bindings.asgi_grpc bindings.cors bindings.grpc
         bindings.health bindings.http bindings.http_plain bindings.jsonrpc bindings.mounts bindings.reflection
         bindings.rest bindings.rpc bindings.sse bindings.streams bindings.tls bindings.wire card_pages client
-        client_auth client_cards client_dial client_retries client_streams client_wires gateway push_receiver routing
-        service""",
+        client_auth client_cards client_dial client_retries client_streams client_wires gateway push_receiver
+        remote routing service sync""",
     4: """__main__ admin admin_views cli commands commands.call commands.card commands.db commands.gateway
         commands.push commands.serve commands.top commands.words demo envoy envoy_app mcp opening server
         testing workers""",
