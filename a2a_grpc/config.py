@@ -94,6 +94,11 @@ class Options:
     cors_origins: tuple[str, ...] = option(
         (), "origins such as `https://app.example` whose web pages may call; `*`: all; empty: none"
     )
+    inspector: str = option(
+        "auto",
+        "a page at `/inspector` to look at the agent in a browser; auto: on a port of its own while anybody may call",
+        choices=("auto", "on", "off"),
+    )
     store: str = option(
         "sqlite:a2a.db", "where tasks are kept: `memory:`, `sqlite:PATH` or `postgresql://USER@HOST/NAME`"
     )

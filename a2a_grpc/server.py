@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 import grpc.aio
 from aiohttp import web
 
-from a2a_grpc import auth
+from a2a_grpc import auth, inspector
 from a2a_grpc.admin import Admin
 from a2a_grpc.agent import Agent
 from a2a_grpc.auth_rates import limits
@@ -332,6 +332,10 @@ class Server:
                 alias = f"/api/.well-known/{name}/agent-card.json"
                 mounts.append(self._mount(f"/{name}", service, name))
                 mounts.append(self._mount(f"/api/a2a/{name}", service, name, alias))
+        own = self.options.http and self.authentication is None
+        if self.options.inspector == "on" or (self.options.inspector == "auto" and own):
+            for mount in mounts:
+                mount.pages.update(inspector.pages(mount.prefix))
         return mounts
 
     def _mount(self, prefix: str, service: Any, name: str, *aliases: str) -> Mount:

@@ -4,24 +4,22 @@ Laws: a table and its look-up, nothing else; a new module needs a place here.
 """
 
 FLOORS = {
-    1: """call config errors methods protojson protojson_fields protojson_read protojson_values protojson_write
-        v03 v03_cards v03_errors v03_json v03_names v03_params v03_paths v03_proto
-        v03_results""",
+    1: """call config errors methods protojson protojson_fields protojson_read protojson_values protojson_write v03
+        v03_cards v03_errors v03_json v03_names v03_params v03_paths v03_proto v03_results""",
     2: """agent auth auth_basic auth_jwt auth_keys auth_rates cards content paging push push_guard push_hosts
-        push_post push_secrets signing telemetry telemetry_logs telemetry_otel telemetry_parts verification
-        tasks tasks.bus tasks.bus_nats tasks.bus_postgres
-        tasks.bus_remote tasks.cancels tasks.commits tasks.context tasks.engine tasks.feed tasks.fence tasks.handle
-        tasks.invoke tasks.memory tasks.parts tasks.postgres tasks.postgres_commits tasks.postgres_link tasks.run
-        tasks.schema tasks.schema_postgres tasks.sqlite tasks.sqlite_file tasks.start tasks.state tasks.store
-        tasks.upkeep tasks.views""",
+        push_post push_secrets signing tasks tasks.bus tasks.bus_nats tasks.bus_postgres tasks.bus_remote
+        tasks.cancels tasks.commits tasks.context tasks.engine tasks.feed tasks.fence tasks.handle tasks.invoke
+        tasks.memory tasks.parts tasks.postgres tasks.postgres_commits tasks.postgres_link tasks.run tasks.schema
+        tasks.schema_postgres tasks.sqlite tasks.sqlite_file tasks.start tasks.state tasks.store tasks.upkeep
+        tasks.views telemetry telemetry_logs telemetry_otel telemetry_parts verification""",
     3: """bindings bindings.asgi bindings.asgi_exchange bindings.asgi_grpc bindings.cors bindings.grpc
         bindings.health bindings.http bindings.http_plain bindings.jsonrpc bindings.mounts bindings.reflection
         bindings.rest bindings.rpc bindings.sse bindings.streams bindings.tls bindings.wire card_pages client
-        client_auth client_cards client_dial client_retries client_streams client_wires gateway push_receiver
-        remote routing service sync""",
+        client_auth client_cards client_dial client_retries client_streams client_wires gateway inspector
+        push_receiver remote routing service sync""",
     4: """__main__ admin admin_views cli commands commands.call commands.card commands.db commands.gateway
-        commands.push commands.serve commands.top commands.words demo envoy envoy_app mcp opening server
-        testing workers""",
+        commands.push commands.serve commands.top commands.words demo envoy envoy_app mcp opening server testing
+        workers""",
     5: "",
 }
 """Every module with its floor; a module may import its own floor and those below. Floor 5 is the package itself."""
