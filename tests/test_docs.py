@@ -36,6 +36,7 @@ RUN, SHOWN = {"console", "python"}, {"text", "json", "toml"}
 PORTS = ("8080", "50051", "9100")
 TOOLS = {"buf": ("A2A_BUF_MODULES", ".bin"), "grpcurl": ("A2A_GO_FOLDER", "bin")}
 """Commands that a machine may lack, with the folder that they are in: an environment variable and what follows it."""
+ENGINE = "needs an engine; tests/test_deploy.py looks at the files, tests/faults/test_behind_nginx.py runs them"
 ELSEWHERE = {
     "make run": ("a2a-grpc serve", "the target sets up .venv and then runs just this"),
     "make setup": ("true", "every other target begins with it"),
@@ -45,6 +46,13 @@ ELSEWHERE = {
     "make docs": ("true", "test_tables_are_up_to_date compares what it would write"),
     "make proto": ("true", "tests/test_protos.py compares what it would write"),
     "make requirements": ("true", "make check runs the same script"),
+    "docker build -f deploy/Dockerfile -t a2a-grpc .": ("true", ENGINE),
+    "POSTGRES_PASSWORD=secret docker compose -f deploy/compose.yaml up --build --wait": ("true", ENGINE),
+    "kubectl create secret generic a2a-grpc-store --from-literal=url=postgresql://a2a:secret@postgres/a2a": (
+        "true",
+        ENGINE,
+    ),
+    "kubectl apply -f deploy/kubernetes.yaml": ("true", ENGINE),
 }
 """Commands that are not run from here: what is run in their place, and why."""
 FENCE = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

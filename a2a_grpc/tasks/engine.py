@@ -429,16 +429,19 @@ class Engine:
     async def list(self, scope: Scope, query: TaskQuery, artifacts: bool) -> Page:
         """A page of tasks, with or without their artifacts (LIST-*)."""
         page = await self.store.tasks(scope, query._replace(artifacts=artifacts))
-        tasks = []
-        for row in page.rows:
-            turn = self._runtime.local(scope, row.task_id)
-            if turn is not None and turn.fold.state == row.state and turn.durable >= row.sequence:
-                tasks.append(turn.fold.task(artifacts))
-            else:
-                view = await shown(self.store, row, self.options.keep_status_messages, artifacts)
-                tasks.append(view.task)
+        # Tasks at work are read beside each other, since each may have events to be folded.
+        if sum(row.folded != row.sequence for row in page.rows) > 1:
+            tasks = await asyncio.gather(*(self._listed(row, artifacts) for row in page.rows))
+        else:
+            tasks = [await self._listed(row, artifacts) for row in page.rows]
         last = (page.rows[-1].status_ms, page.rows[-1].task_id) if page.rows else None
         return Page(tasks, page.total, page.more, last)
+
+    async def _listed(self, row: TaskRow, artifacts: bool) -> v1.Task:
+        turn = self._runtime.local(row.scope, row.task_id)
+        if turn is not None and turn.fold.state == row.state and turn.durable >= row.sequence:
+            return turn.fold.task(artifacts)
+        return (await shown(self.store, row, self.options.keep_status_messages, artifacts)).task
 
     # -- canceling
 

@@ -3,19 +3,19 @@
 Laws: every method is one statement, or one transaction of PostgresLink; what decides holds the lock of the task's row,
 or is a condition of the statement that writes. When leases and claims of deliveries end is stored as the server's clock
 will show it, and given and answered as this process's does: one whose clock is wrong takes nothing from others. SQL
-text lives in schema.py, the rules of a change in fence.py, the writing of changes in postgres_commits.py.
+text lives in schema.py, the rules of a change in fence.py, the writing of changes in postgres_commits.py, the reading
+of logs in postgres_reads.py.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from a2a_stubs import v1
-
 from a2a_grpc.tasks import schema as sql
 from a2a_grpc.tasks import schema_postgres as pg
 from a2a_grpc.tasks.postgres_commits import Commits, claim, remember
 from a2a_grpc.tasks.postgres_link import Connection, PostgresLink, many, rows
+from a2a_grpc.tasks.postgres_reads import Reads
 from a2a_grpc.tasks.store import (
     NEVER,
     Backlog,
@@ -55,6 +55,7 @@ class PostgresStore:
     def __init__(self, url: str, *, connections: int = 10, timeout: float = 10.0, retry: float = 15.0) -> None:
         self._link = PostgresLink(url, connections, timeout, retry)
         self._commits = Commits(self._link)
+        self._reads = Reads(self._link)
 
     async def open(self) -> None:
         """Connect and bring the schema up to date; several processes may do so at once.
@@ -97,9 +98,7 @@ class PostgresStore:
 
     async def events(self, scope: Scope, task_id: str, after: int, limit: int) -> list[Event]:
         """Events after a number (see Store.events)."""
-        values = sql.values_of(scope, task_id=task_id, after=after, limit=limit)
-        found = await self._link.rows(sql.EVENTS, values)
-        return [Event(sequence, v1.StreamResponse.FromString(payload)) for sequence, payload in found]
+        return await self._reads.events(scope, task_id, after, limit)
 
     async def tasks(self, scope: Scope, query: TaskQuery) -> TaskPage:
         """A page of tasks and their number, both of one moment (see Store.tasks)."""

@@ -72,6 +72,15 @@ APPEND: Final = """WITH change AS (
         FROM held JOIN unnest(CAST(:of_tasks AS TEXT[]), CAST(:sequences AS BIGINT[]), CAST(:payloads AS BYTEA[]))
             AS event (task_id, sequence, payload) USING (task_id))
     SELECT task_id FROM held"""
+# The logs of several tasks, each in order, behind the number that it was asked by.
+EVENTS_OF_MANY: Final = """SELECT asked.number, event.sequence, event.payload
+    FROM unnest(CAST(:task_ids AS TEXT[]), CAST(:agents AS TEXT[]), CAST(:tenants AS TEXT[]), CAST(:owners AS TEXT[]),
+        CAST(:after AS BIGINT[]), CAST(:limits AS BIGINT[]))
+        WITH ORDINALITY AS asked (task_id, agent, tenant, owner, after, most, number)
+    JOIN tasks USING (task_id, agent, tenant, owner)
+    CROSS JOIN LATERAL (SELECT sequence, payload FROM events WHERE task = tasks.id AND sequence > asked.after
+        ORDER BY sequence LIMIT asked.most) AS event
+    ORDER BY asked.number, event.sequence"""
 RENEW_ALL: Final = """WITH held AS MATERIALIZED (
         SELECT id FROM tasks JOIN unnest(CAST(:task_ids AS TEXT[]), CAST(:tokens AS BIGINT[]))
             AS mine (task_id, token) USING (task_id, token)
