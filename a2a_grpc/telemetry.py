@@ -88,8 +88,8 @@ class Recorder(Protocol):
     def observe(self, name: str, unit: str, meaning: str, values: Values, *, grows: bool) -> None:
         """Have values read whenever measures are. grows: they only ever become more."""
 
-    def flush(self) -> None:
-        """Send what is not sent yet; may block for some seconds."""
+    def flushes(self) -> Iterable[Callable[[], object]]:
+        """What sends what is not sent yet, each of which may block, and raise anything."""
 
     @property
     def text(self) -> Callable[[str], tuple[str, bytes]] | None:

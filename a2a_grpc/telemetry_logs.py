@@ -1,6 +1,7 @@
 """Log lines: for eyes or as JSON, with the ids of what they are about, and their level changed while the server runs.
 
-Laws: ids come from what watches the code that wrote the line (telemetry.HERE); nothing is looked for in texts. A line
+Laws: ids come from what watches the code that wrote the line (telemetry.HERE), and that of a task from a line that
+begins with it. A line
 says what the code said and nothing of a request (SEC-05, SEC-07).
 """
 
@@ -20,12 +21,19 @@ from a2a_grpc.telemetry import HERE
 SWITCH: Final = signal.SIGUSR2
 """What switches between debug level and the one of the options."""
 
+OF_TASK: Final = "task %s"
+"""What every line begins with that is about one task."""
+
 CONSOLE: Final = "%(asctime)s %(levelname)s %(message)s"
 
 
-def _fields() -> dict[str, str]:
+def _fields(record: logging.LogRecord) -> dict[str, str]:
+    """What a line is about: what watches its code knows, or the line begins with its task."""
     here = HERE.get()
-    return dict(here.fields) if here is not None else {}
+    fields = dict(here.fields) if here is not None else {}
+    if isinstance(record.args, tuple) and record.args and str(record.msg).startswith(OF_TASK):
+        fields["task"] = str(record.args[0])
+    return fields
 
 
 class Console(logging.Formatter):
@@ -36,7 +44,7 @@ class Console(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """The line without a traceback."""
-        fields = " ".join(f"{name}={value}" for name, value in _fields().items())
+        fields = " ".join(f"{name}={value}" for name, value in _fields(record).items())
         return super().formatMessage(record) + (f" [{fields}]" if fields else "")
 
 
@@ -51,7 +59,7 @@ class Json(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
-            **_fields(),
+            **_fields(record),
         }
         if record.exc_info and record.exc_info[1] is not None:
             line["fault"] = type(record.exc_info[1]).__name__

@@ -47,9 +47,6 @@ from a2a_grpc.v03_names import JSONRPC_NAMES, METHOD_NAMES
 BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 """Upper bounds of the classes of durations, in seconds."""
 
-FLUSH_MS: Final = 2000
-"""Most milliseconds that a stopping server waits for what is not sent yet."""
-
 _W3C: Final = TraceContextTextMapPropagator()
 _FIELDS: Final = frozenset(_W3C.fields)
 
@@ -160,10 +157,9 @@ class OpenTelemetry:
         make = self._meter.create_observable_counter if grows else self._meter.create_observable_gauge
         make(name, [read], unit, meaning)
 
-    def flush(self) -> None:
-        """Send what is not sent yet; blocks, at most for twice `FLUSH_MS`."""
-        for provider in self._providers:
-            provider.force_flush(FLUSH_MS)
+    def flushes(self) -> Iterable[Callable[[], object]]:
+        """What sends what is not sent yet (see Recorder)."""
+        return [provider.force_flush for provider in self._providers]
 
 
 def _version() -> str:
@@ -259,7 +255,8 @@ def _tracers(resource: Resource) -> TracerProvider | None:
     exporter = _exporter("traces")
     if exporter is None:
         return None
-    provider = SdkTracerProvider(resource=resource)
+    # The end of the process waits for nobody: what is left is sent when the server stops, see Telemetry.flush.
+    provider = SdkTracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(exporter))
     trace.set_tracer_provider(provider)
     return provider
@@ -292,4 +289,5 @@ def recorder_of(options: Options) -> OpenTelemetry:
     if options.metrics:
         reader, text = _prometheus()
         readers.append(reader)
-    return OpenTelemetry(tracers, SdkMeterProvider(readers, resource) if readers else None, text)
+    meters = SdkMeterProvider(readers, resource, shutdown_on_exit=False) if readers else None
+    return OpenTelemetry(tracers, meters, text)

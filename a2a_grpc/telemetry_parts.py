@@ -5,6 +5,7 @@ nothing. A wrapper adds nothing to what its part does and takes nothing away. No
 at debug level only (SEC-05, SEC-07, BL-53).
 """
 
+import asyncio
 import hashlib
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
@@ -15,7 +16,7 @@ from urllib.parse import urlsplit
 
 from a2a_stubs import v1, v1_grpc
 
-from a2a_grpc.call import ANONYMOUS, Call, Caller, Credentials, Gate
+from a2a_grpc.call import ANONYMOUS, Call, Caller, Credentials, Gate, trace_of
 from a2a_grpc.push_hosts import Outcome
 from a2a_grpc.tasks.invoke import in_thread
 from a2a_grpc.tasks.state import state_name
@@ -47,8 +48,12 @@ from a2a_grpc.telemetry import (
     code_of,
 )
 
+log: Final = logging.getLogger("a2a_grpc")
 calls: Final = logging.getLogger("a2a_grpc.calls")
 """One line for each call, at debug level, with what was said in it."""
+
+FLUSH_SECONDS: Final = 0.8
+"""Seconds that a stopping server waits for a collector."""
 
 SHOWN: Final = 1000
 """Most characters of a message in a line at debug level."""
@@ -81,14 +86,20 @@ SUBJECTS: Final[Mapping[type, Callable[[Any], tuple[str, str]]]] = {
 
 
 class Off:
-    """Nothing is watched: every part stays as it is."""
+    """Nothing is watched: every part stays as it is.
+
+    hash_callers: show callers as the first 12 hex digits of the SHA-256 of their subject; default False.
+    """
 
     recorder: Recorder | None = None
     around: Callable[[Any, Awaitable[Any]], Awaitable[Any]] | None = None
 
+    def __init__(self, *, hash_callers: bool = False) -> None:
+        self._hash = hash_callers
+
     def shown(self, subject: str) -> str:
-        """How a caller is called in views."""
-        return subject
+        """How a caller is called in log lines, spans and views."""
+        return hashlib.sha256(subject.encode()).hexdigest()[:12] if self._hash and subject else subject
 
     async def flush(self) -> None:
         """Send what is recorded and not sent yet."""
@@ -113,24 +124,23 @@ class Off:
 class Telemetry(Off):
     """Watches what a server is made of.
 
-    recorder: where spans and measures go; None (default): only log lines get their ids. hash_callers: show callers as
-    the first 12 hex digits of the SHA-256 of their subject; default False.
+    recorder: where spans and measures go; None (default): only log lines get their ids. hash_callers: as of Off.
     """
 
     def __init__(self, recorder: Recorder | None = None, *, hash_callers: bool = False) -> None:
+        super().__init__(hash_callers=hash_callers)
         self.recorder = recorder
-        self._hash = hash_callers
         self._turns: dict[str, Act] = {}
         self.around = self._turn
 
-    def shown(self, subject: str) -> str:
-        """How a caller is called in log lines, spans and views."""
-        return hashlib.sha256(subject.encode()).hexdigest()[:12] if self._hash and subject else subject
-
     async def flush(self) -> None:
-        """Send what is recorded and not sent yet."""
-        if self.recorder is not None:
-            await in_thread(self.recorder.flush)
+        """Send what is recorded and not sent yet; what is not taken within `FLUSH_SECONDS` is lost."""
+        parts = self.recorder.flushes() if self.recorder else ()
+        try:
+            async with asyncio.timeout(FLUSH_SECONDS):
+                await asyncio.gather(*map(in_thread, parts))
+        except Exception as fault:
+            log.warning("not everything that was recorded could be sent: %s", str(fault) or type(fault).__name__)
 
     @contextmanager
     def here(self) -> Iterator[None]:
@@ -140,6 +150,11 @@ class Telemetry(Off):
             yield
         finally:
             HERE.reset(token)
+
+    def _heard(self, call: Call) -> dict[str, str]:
+        """The trace that a caller has told, for log lines where nothing is traced."""
+        told = trace_of(call.metadata) if self.recorder is None else ""
+        return {"trace_id": told.split("-")[1]} if told else {}
 
     # -- calls
 
@@ -169,7 +184,7 @@ class Telemetry(Off):
         """A call begins; it goes on from what came with it, and its own trace context goes on in its metadata."""
         subject = self.shown(call.caller.subject)
         fields = _named(SUBJECTS[type(request)](request)) if type(request) in SUBJECTS else {}
-        shown = fields | ({"caller": subject} if subject else {})
+        shown = fields | ({"caller": subject} if subject else {}) | self._heard(call)
         details = {f"a2a.{name}": value for name, value in shown.items() if name == "caller"} | _spoken(fields)
         if call.tenant:
             details["a2a.tenant"] = call.tenant
@@ -185,6 +200,7 @@ class Telemetry(Off):
         """The function of a turn at work; the act ends with the turn, whose last commit comes later."""
         owner = self.shown(turn.scope.owner)
         fields = {"task": turn.task_id, "context": turn.context_id} | ({"caller": owner} if owner else {})
+        fields |= self._heard(turn.call)
         details = {TASK: turn.task_id, CONTEXT: turn.context_id, "a2a.attempt": str(turn.attempt)}
         agent = turn.agent.name
         act = Act(self, TURN, f"turn {agent}", {AGENT: agent}, details, earlier=turn.earlier, fields=fields)

@@ -81,7 +81,7 @@ async def test_operators_see_what_goes_on_and_no_secret() -> None:
         return web.Response(status=410)
 
     push = {"push_notifications": True, "push_allow": ("127.0.0.1/32",)}
-    async with receiver(refuse) as there, serving(hash_callers=True, log_format="json", **push) as server:
+    async with receiver(refuse) as there, serving(hash_callers=True, **push) as server:
         [address] = server.admin.addresses
         call = Call("SendMessage", caller=Caller("alice", authenticated=True))
         waiting = (await server.service.SendMessage(said("wait", there.url + "/?key=" + SECRET), call)).task

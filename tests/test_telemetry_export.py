@@ -2,18 +2,20 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from a2a_grpc import Client
 from a2a_grpc.call import GRPC, JSONRPC
+from scripts.services import free_port
 from tests import test_cli
-from tests.receivers import Receiver, receiver
+from tests.receivers import Got, Receiver, receiver
 from tests.test_telemetry import HEADERS, TRACE, said
 
 KINDS = {"/v1/traces": ExportTraceServiceRequest, "/v1/metrics": ExportMetricsServiceRequest}
@@ -108,6 +110,28 @@ async def test_a_gateway_and_the_server_behind_it_send_one_trace_up_to_the_webho
     assert names <= {span.name for span in found.values()}
     outside = {span.parent_span_id.hex() for span in found.values()} - found.keys()
     assert outside == {HEADERS["traceparent"].split("-")[2]}  # every span but the first is below another one
+
+
+@pytest.mark.requirement("BL-34")
+@pytest.mark.parametrize("there", [True, False])
+async def test_a_collector_that_is_away_or_silent_holds_no_server_up(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, there: bool
+) -> None:
+    async def never(_: Got) -> web.Response:
+        await asyncio.sleep(3600)
+        return web.Response()
+
+    words = ("--store", "memory:", "--telemetry", "--metrics", "http")
+    async with AsyncExitStack() as stack:
+        url = (await stack.enter_async_context(receiver(never))).url if there else f"http://127.0.0.1:{free_port()}"
+        monkeypatch.setitem(test_cli.ENVIRONMENT, "OTEL_EXPORTER_OTLP_ENDPOINT", url)
+        site = await stack.enter_async_context(test_cli.serving(*words, cwd=tmp_path))
+        async with Client(site.url, binding=GRPC) as client:
+            await client.send(said("order 1042"))
+        site.process.terminate()
+        # The exporter itself would go on for half a minute.
+        assert await asyncio.wait_for(site.process.wait(), 20) == 0
+        assert site.process.stderr and b"not everything that was recorded" in await site.process.stderr.read()
 
 
 async def test_what_is_not_wanted_is_not_sent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -111,6 +111,22 @@ def test_lines_stand_alone_whatever_they_hold() -> None:
     )
 
 
+def test_a_line_that_begins_with_its_task_is_about_it() -> None:
+    line = logging.LogRecord("a", logging.WARNING, "", 0, "task %s: its turn was %s", ("t-1", "lost"), None)
+    assert json.loads(Json().format(line))["task"] == "t-1" and Console().format(line).endswith("lost [task=t-1]")
+    other = logging.LogRecord("a", logging.WARNING, "", 0, "stream %s: cut off", ("/x",), None)
+    assert "task" not in json.loads(Json().format(other))
+
+
+@pytest.mark.requirement("SEC-07")
+async def test_lines_have_the_callers_trace_where_nothing_is_traced(lines: list[str]) -> None:
+    options = Options(grpc="", http="127.0.0.1:0", store="memory:", log_format="json")
+    async with Server(agent, options) as server, Client(server.http_url, headers=HEADERS) as client:
+        await client.send(said(WORDS))
+    [line] = [json.loads(line) for line in lines if '"author"' in line]
+    assert line["trace_id"] == TRACE and "span_id" not in line
+
+
 async def test_a_line_for_eyes_ends_with_its_ids(lines: list[str]) -> None:
     shown = Console()
     with Watch().telemetry.here():
