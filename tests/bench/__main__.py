@@ -87,6 +87,7 @@ class Bench:
         self._servers: dict[str, Process] = {}
         self._start("memory")
         self._start("watched")
+        self._start("envoy")
         self._start("sqlite", str(folder / "bench.db"))
 
     def _start(self, kind: str, *words: str) -> None:

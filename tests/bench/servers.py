@@ -1,7 +1,7 @@
 """The servers that are measured, each a process of its own: ours with a store, and a bare one with prepared answers.
 
-Laws: `python -m tests.bench.servers memory|sqlite|watched|bare [FILE]` prints its addresses as one line of JSON, then
-its CPU seconds for every line that it reads, and ends with its input. The bare server does what no server can leave
+Laws: `python -m tests.bench.servers memory|sqlite|watched|envoy|bare [FILE]` prints its addresses as one line of JSON,
+then its CPU seconds for every line that it reads, and ends with its input. The bare server does what no server can leave
 out: gRPC messages are parsed and serialised, HTTP bodies are read, every event is written by itself, through the same
 libraries and on the same event loop.
 """
@@ -65,6 +65,40 @@ async def ours(store: str, telemetry: Off | None = None) -> AsyncIterator[dict[s
     options = Options(grpc="127.0.0.1:0", http="127.0.0.1:0", store=store)
     async with Server(agent, options, telemetry=telemetry) as server:
         yield {"grpc": server.grpc_address, "http": server.http_address}
+
+
+ENVOY: Final = ("serve", f"{__package__}.servers:agent", "--engine=envoy", "--http=127.0.0.1:0", "--store=memory:")
+
+
+@asynccontextmanager
+async def on_envoy() -> AsyncIterator[dict[str, str]]:
+    """The product in Envoy, as the command line starts it."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "a2a_grpc", *ENVOY, stdout=pipe)
+    assert process.stdout is not None
+    address = ""
+    while not address:
+        words = (await process.stdout.readline()).decode().split()
+        address = words[1] if words[0] == "GRPC" else ""
+    try:
+        yield {"grpc": address, "http": address, "pid": child_of(process.pid)}
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+def child_of(pid: int) -> str:
+    """The only child of a process."""
+    (child,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return child
+
+
+def cpu_of(pid: str) -> float:
+    """CPU seconds of another process, of this one for ""."""
+    if not pid:
+        return time.process_time()
+    ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
 
 def watching() -> Off:
@@ -157,7 +191,7 @@ async def run(server: AbstractAsyncContextManager[dict[str, str]]) -> None:
 
     def told() -> None:
         if os.read(0, 64):
-            print(time.process_time(), flush=True)
+            print(cpu_of(addresses.get("pid", "")), flush=True)
         else:
             asyncio.get_running_loop().remove_reader(0)
             over.set()
@@ -171,7 +205,11 @@ async def run(server: AbstractAsyncContextManager[dict[str, str]]) -> None:
 def main(kind: str, file: str = "") -> None:
     """The command."""
     spare_collector()
-    makes = {"bare": lambda: bare(json.loads(Path(file).read_bytes())), "watched": lambda: ours("memory:", watching())}
+    makes: dict[str, Callable[[], AbstractAsyncContextManager[dict[str, str]]]] = {
+        "bare": lambda: bare(json.loads(Path(file).read_bytes())),
+        "envoy": on_envoy,
+        "watched": lambda: ours("memory:", watching()),
+    }
     uvloop.run(run(makes.get(kind, lambda: ours(f"{kind}:{file}"))()))
 
 
