@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Final
 
 from a2a_grpc.bindings import health, reflection
-from a2a_grpc.bindings.asgi_exchange import Exchange, Gone, Receive, Scope, Send
+from a2a_grpc.bindings.asgi_exchange import Exchange, Gone, Receive, Scope, Send, Watch
 from a2a_grpc.bindings.asgi_grpc import FORMS, GrpcCalls, refuse
 from a2a_grpc.bindings.mounts import Mount, Mounts
 from a2a_grpc.bindings.rpc import Rpcs
@@ -52,6 +52,7 @@ class AsgiHost:
         self._life, self._serving, self._base = life, serving, base
         self._mounts = Mounts(mounts, options, ready)
         self._running = Running()
+        self._watch = Watch(options.stall_timeout)
         self._rpcs = Rpcs(servicer, options, streams, gate, refuse, lambda call: call.certificate())
         self._health = health.Health(self._rpcs.names)
         rows = self._rpcs.rows() + health.rows(self._health, self._rpcs.plain)
@@ -65,10 +66,13 @@ class AsgiHost:
         if scope["type"] != "http":
             await receive()
             return await send({"type": "websocket.close", "code": 1000})
-        exchange = Exchange(scope, receive, send, self._options.stall_timeout)
-        media = next((value for name, value in scope["headers"] if name == b"content-type"), b"")
+        exchange = Exchange(scope, receive, send, self._watch)
+        media = b""
+        for name, value in scope["headers"]:
+            if name == b"content-type":
+                media = value
         try:
-            if media.startswith(b"application/grpc") and (form := FORMS.get(media.partition(b";")[0].strip().lower())):
+            if form := FORMS.get(media) or FORMS.get(media.partition(b";")[0].strip().lower()):
                 await self._grpc.answer(exchange, form)
             else:
                 await self._http(exchange)

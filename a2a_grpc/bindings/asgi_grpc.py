@@ -25,28 +25,34 @@ from a2a_grpc.errors import A2AError, Code, InvalidParamsError, MethodNotFoundEr
 
 
 class Form(NamedTuple):
-    """How a call is carried. reply: Content-Type of answers; web: ends with a frame, not trailers; text: in base64."""
+    """How a call is carried. headers: of every answer; web: ends with a frame, not trailers; text: in base64."""
 
-    reply: bytes
+    headers: list[tuple[bytes, bytes]]
     web: bool = False
     text: bool = False
 
 
-_WEB: Final = Form(b"application/grpc-web+proto", web=True)
-_TEXT: Final = Form(b"application/grpc-web-text+proto", web=True, text=True)
+ENCODINGS: Final = "identity, gzip"
+"""What may be done to messages of requests; answers are sent as they are."""
+
+
+def _headers(media: bytes) -> list[tuple[bytes, bytes]]:
+    return [(b"content-type", media), (b"grpc-accept-encoding", ENCODINGS.encode())]
+
+
+_GRPC: Final = Form(_headers(b"application/grpc"))
+_WEB: Final = Form(_headers(b"application/grpc-web+proto"), web=True)
+_TEXT: Final = Form(_headers(b"application/grpc-web-text+proto"), web=True, text=True)
 
 FORMS: Final[Mapping[bytes, Form]] = {
-    b"application/grpc": Form(b"application/grpc"),
-    b"application/grpc+proto": Form(b"application/grpc"),
+    b"application/grpc": _GRPC,
+    b"application/grpc+proto": _GRPC,
     b"application/grpc-web": _WEB,
     b"application/grpc-web+proto": _WEB,
     b"application/grpc-web-text": _TEXT,
     b"application/grpc-web-text+proto": _TEXT,
 }
 """Every Content-Type that is gRPC."""
-
-ENCODINGS: Final = "identity, gzip"
-"""What may be done to messages of requests; answers are sent as they are."""
 
 NO_TRAILERS: Final = (
     "gRPC ends with trailers, which this server does not offer to ASGI applications (http.response.trailers); servers "
@@ -134,7 +140,7 @@ class _Call:
 
     __slots__ = ("_exchange", "_form", "_metadata", "_options", "deadline", "ended", "row", "told")
 
-    def __init__(self, exchange: Exchange, form: Form, metadata: Mapping[str, str], options: Options) -> None:
+    def __init__(self, exchange: Exchange, form: Form, metadata: dict[str, str], options: Options) -> None:
         self._exchange, self._form, self._metadata, self._options = exchange, form, metadata, options
         self.row: Rpc | None = None
         self.deadline: float | None = None
@@ -143,8 +149,8 @@ class _Call:
 
     # -- for bindings.rpc
 
-    def invocation_metadata(self) -> Iterable[tuple[str, str]]:
-        return self._metadata.items()
+    def invocation_metadata(self) -> dict[str, str]:
+        return self._metadata
 
     def time_remaining(self) -> float | None:
         return None if self.deadline is None else self.deadline - time.monotonic()
@@ -226,16 +232,14 @@ class _Call:
         assert self.row is not None
         answer = await self.row.handler(request, self)
         if not self.ended:
-            await self.finish(None, None if self.row.streaming else answer)
+            self.ended = True
+            await self._finish(_GOOD, b"" if self.row.streaming else self._framed(answer))
 
-    async def finish(self, refusal: Refusal | None, last: Any = None) -> None:
-        """End the call. refusal: None when it went well. last: the answer of a call that has one."""
+    async def finish(self, refusal: Refusal) -> None:
+        """End a call that failed. Raises TimeoutError when the caller has stalled."""
         self.ended = True
-        if refusal is None:
-            await self._finish(_GOOD, b"" if last is None else self._framed(last))
-        else:
-            async with asyncio.timeout(self._options.stall_timeout):
-                await self._finish(_trailers(refusal), b"")
+        async with asyncio.timeout(self._options.stall_timeout):
+            await self._finish(_trailers(refusal), b"")
 
     async def _finish(self, trailers: list[tuple[bytes, bytes]], data: bytes) -> None:
         if self._form.web:
@@ -249,9 +253,10 @@ class _Call:
 
     async def _begin(self, trailers: Iterable[tuple[bytes, bytes]] = ()) -> None:
         if not self._exchange.begun:
-            headers = [(b"content-type", self._form.reply), (b"grpc-accept-encoding", ENCODINGS.encode()), *trailers]
-            if self.told:
-                headers += [(name.lower().encode(), value.encode()) for name, value in self.told.items()]
+            headers = self._form.headers
+            if self.told or trailers:
+                told = [(name.lower().encode(), value.encode()) for name, value in self.told.items()]
+                headers = [*headers, *trailers, *told]
             await self._exchange.start(200, headers, not self._form.web and self._exchange.trailers)
 
     def _framed(self, message: Any) -> bytes:

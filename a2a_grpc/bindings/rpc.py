@@ -63,8 +63,8 @@ NOT_A_REQUEST: Final = "The bytes are not the request message of this method"
 class Context(Protocol):
     """One call on its host. What grpc.aio gives its handlers is one."""
 
-    def invocation_metadata(self) -> Iterable[tuple[str, str | bytes]]:
-        """Names in lower case and values, bytes for names in `-bin`."""
+    def invocation_metadata(self) -> dict[str, str] | Iterable[tuple[str, str | bytes]]:
+        """Names in lower case and values, bytes for names in `-bin`; or names and values where each is one text."""
 
     def time_remaining(self) -> float | None:
         """Seconds until nobody waits any more, None for no end."""
@@ -273,10 +273,8 @@ class _Door:
     async def enter(self, request: Any, context: Context) -> tuple[Any, Call]:
         """The v1.0 message and the `Call` of a request (GRPC-04 to GRPC-06, TENANT-04). request: None if the bytes
         could not be read."""
-        metadata: dict[str, str] = {}
-        for key, value in context.invocation_metadata():
-            if isinstance(value, str):
-                metadata[key] = f"{metadata[key]}, {value}" if key in metadata else value
+        told = context.invocation_metadata()
+        metadata = told if isinstance(told, dict) else _joined(told)
         caller = ANONYMOUS
         if self._gate is not None:
             certificate = self._certificate(context) if self._options.tls_client_ca else None
@@ -355,6 +353,14 @@ def refusal(error: A2AError, options: Options, text: str = "") -> Refusal:
     if challenge and challenge.isascii() and challenge.isprintable():
         trailers.append(("www-authenticate", challenge[:CHALLENGE_LIMIT]))
     return Refusal(code, text, tuple(trailers))
+
+
+def _joined(pairs: Iterable[tuple[str, str | bytes]]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for key, value in pairs:
+        if isinstance(value, str):
+            found[key] = f"{found[key]}, {value}" if key in found else value
+    return found
 
 
 def cut(text: str, limit: int, weight: int = 1) -> str:

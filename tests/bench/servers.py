@@ -1,9 +1,9 @@
 """The servers that are measured, each a process of its own: ours with a store, and a bare one with prepared answers.
 
 Laws: `python -m tests.bench.servers memory|sqlite|watched|envoy|bare [FILE]` prints its addresses as one line of JSON,
-then its CPU seconds for every line that it reads, and ends with its input. The bare server does what no server can leave
-out: gRPC messages are parsed and serialised, HTTP bodies are read, every event is written by itself, through the same
-libraries and on the same event loop.
+then its CPU seconds for every line that it reads, and ends with its input. The bare server does what no server can
+leave out: gRPC messages are parsed and serialised, HTTP bodies are read, every event is written by itself, through the
+same libraries and on the same event loop.
 """
 
 import asyncio
