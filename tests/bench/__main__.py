@@ -27,6 +27,7 @@ from a2a_grpc.bindings import jsonrpc, rest
 from a2a_grpc.call import GRPC, JSONRPC, V1
 from tests.bench.load import Battery, Sample, message_for, request_for
 from tests.bench.plan import GET, SCENARIOS, Load, Ratio, groups, loads
+from tests.hosts import ENVOY
 
 STORED: Final = 8
 """Tasks that calls about stored tasks ask for in turns."""
@@ -87,7 +88,8 @@ class Bench:
         self._servers: dict[str, Process] = {}
         self._start("memory")
         self._start("watched")
-        self._start("envoy")
+        if ENVOY:
+            self._start("envoy")
         self._start("sqlite", str(folder / "bench.db"))
 
     def _start(self, kind: str, *words: str) -> None:
@@ -100,7 +102,8 @@ class Bench:
 
     async def run(self) -> list[dict[str, Any]]:
         """Measure everything; prints rows as they are ready."""
-        plan = groups(self._args.only)
+        there = {"bare", *self._servers}
+        plan = [[ratio for ratio in ratios if ratio.subject.server in there] for ratios in groups(self._args.only)]
         await self._prepare(load for ratios in plan for ratio in ratios for load in (ratio.subject, ratio.base))
         print(*HEAD, sep="\n", flush=True)
         return [row for ratios in plan for row in await self._group(ratios)]

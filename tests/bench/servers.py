@@ -97,8 +97,8 @@ def cpu_of(pid: str) -> float:
     """CPU seconds of another process, of this one for ""."""
     if not pid:
         return time.process_time()
-    ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e9
 
 
 def watching() -> Off:
