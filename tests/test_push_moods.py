@@ -51,7 +51,7 @@ async def long_head(writer: asyncio.StreamWriter) -> None:
 
 
 def moved(status: int) -> Mood:
-    return says(b"HTTP/1.1 %d Moved\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n" % status)
+    return says(b"HTTP/1.1 %d Moved\r\nLocation: /elsewhere\r\nConnection: close\r\nContent-Length: 0\r\n\r\n" % status)
 
 
 AGAIN: dict[str, Mood] = {
@@ -91,8 +91,9 @@ class Moody:
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode()
-                self.body = await reader.readexactly(int(re.findall(r"(?i)content-length: (\d+)", head)[0]))
                 self.paths.append(head.split()[1])
+                length = re.search(r"(?i)content-length: (\d+)", head)
+                self.body = await reader.readexactly(int(length[1]) if length else 0)
                 self.numbers += map(int, re.findall(r"(?i)notification-id: \S+\.(\d+)\r", head))
                 self.news.set()
                 if self.times:
