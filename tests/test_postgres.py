@@ -74,6 +74,23 @@ async def test_replicas_that_start_at_once_on_an_empty_database_agree(url: str) 
     assert await query(url, "SELECT version FROM schema") == [(len(schema.MIGRATIONS),)]
 
 
+async def test_a_running_replica_goes_on_when_a_newer_one_adds_to_the_tables(url: str) -> None:
+    async with opened(url) as [store]:
+        token = await create(store)
+        change = Change(ANN, "t", 1, NOW, token=token, events=events(1, "before"))
+        await store.commit(change)
+        for table in ("tasks", "snapshots", "events", "dedupe", "contexts", "push_configs"):
+            await query(url, f"ALTER TABLE {table} ADD COLUMN newer TEXT NOT NULL DEFAULT ''")
+        await query(url, "UPDATE schema SET version = version + 1")
+        await create(
+            store, "u", dedupe=Dedupe("m", b"d", NOW * 2, "u"), memory={"k": b"1"}, push_configs=[config("p", "u")]
+        )
+        await store.commit(Change(ANN, "t", 2, NOW, token=token, events=events(2, "after"), notify=3))
+        assert [event.sequence for event in await store.events(ANN, "t", 0, 10)] == [1, 2, 3]
+        assert (await store.tasks(ANN, TaskQuery())).total == 2
+        assert await due(store) == {} and await store.seen(ANN, "m", NOW) is not None
+
+
 async def test_a_newer_schema_is_refused_and_left_alone(url: str) -> None:
     store = PostgresStore(url)
     assert await store.schema() == 0
