@@ -9,7 +9,7 @@ ARGS ?=
 export $(shell sed 's/=.*//' .tools/env 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format proto lint-proto requirements docs bench bench-stores soak interop-setup services services-stop clean
+.PHONY: help setup run test fuzz check format proto lint-proto requirements docs bench bench-stores soak interop-setup services services-stop clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
@@ -28,6 +28,9 @@ run: setup ## Serve the demo agent on ports 50051 (gRPC) and 8080 (HTTP)
 
 test: setup ## Run all tests; those whose tools are missing are skipped (see interop-setup, services)
 	$(BIN)/python -m pytest --numprocesses auto $(ARGS)
+
+fuzz: setup ## Try the wires with bytes of all kinds, FUZZ times as long as the tests do (default 30)
+	A2A_FUZZ=$(or $(FUZZ),30) $(BIN)/python -m pytest tests/fuzz tests/interop/test_openapi_fuzz.py $(ARGS)
 
 check: setup ## Format, lint, types, the laws, the requirement ledger
 	$(BIN)/ruff format --check $(SOURCES)

@@ -1,4 +1,4 @@
-"""The cards of a server: of each agent for whoever asks, and the keys that sign them.
+"""The cards of a server: of each agent for whoever asks, and the keys that sign them; and what tools read of an agent.
 
 Laws: what a card says is made in `cards` or comes from an upstream; here is which agent, address and form a request
 gets. A card is signed last, in the form in which it is shown, and never in that of v0.3 (SIGN-12).
@@ -12,7 +12,8 @@ from a2a_stubs import v1
 from a2a_grpc import cards, protojson
 from a2a_grpc.agent import Agent
 from a2a_grpc.auth import Authentication
-from a2a_grpc.bindings.wire import HttpReply, HttpRequest
+from a2a_grpc.bindings import openapi
+from a2a_grpc.bindings.wire import JSON, HttpReply, HttpRequest
 from a2a_grpc.call import RESUME_EXTENSION, V1, Call
 from a2a_grpc.config import Options
 from a2a_grpc.errors import MethodNotAllowedError
@@ -63,6 +64,7 @@ class Cards:
         self._agents, self._options, self._places = agents, options, places
         self._asked, self._signer = authentication, signer
         self._public: dict[str, tuple[object, cards.CardPage]] = {}
+        self._described: dict[str, tuple[object, dict[str, Any]]] = {}
 
     async def reply(self, name: str, prefix: str, request: HttpRequest, origin: str) -> HttpReply:
         """The answer to a request for the public card of an agent below a path; raises as `cards.CardPage.reply`, and
@@ -70,6 +72,26 @@ class Cards:
         if isinstance(agent := self._agents[name], Upstream):
             await agent.connected()
         return HttpReply(*self._page(name, prefix).reply(request, origin))
+
+    async def openapi(self, name: str, prefix: str, request: HttpRequest, origin: str) -> HttpReply:
+        """The answer to a request for the OpenAPI document of an agent below a path; raises as `reply`."""
+        _reading(request)
+        if isinstance(agent := self._agents[name], Upstream):
+            await agent.connected()
+        source = agent.card if isinstance(agent, Upstream) else agent
+        base = cards.base_url(self._options, origin, request.headers) + prefix
+        known, made = self._described.get(prefix, (None, {}))
+        if known is not source:
+            shared = self._agents if len(self._agents) > 1 and not prefix else ()
+            tenants, closed = {*agent.tenants, *shared}, self._asked is not None and not self._options.public_card
+            made = openapi.document(self._card(name, prefix, base), self._options.versions, tenants, closed=closed)
+            self._described[prefix] = source, made
+        return self._document({**made, "servers": [{"url": base}]}, JSON, request.verb)
+
+    def _document(self, value: Any, media: str, verb: str) -> HttpReply:
+        body, age = protojson.dumps(value), self._options.card_max_age
+        headers = {"content-type": media, "cache-control": f"public, max-age={age}", "content-length": str(len(body))}
+        return HttpReply(200, headers, body if verb == "GET" else b"")
 
     def _page(self, name: str, prefix: str) -> cards.CardPage:
         agent = self._agents[name]
@@ -128,12 +150,15 @@ class Cards:
         """What is shown beside the cards, by whole path: the published keys, if they shall be."""
         if self._signer is None or not self._options.serve_jwks:
             return {}
-        body, age = protojson.dumps(self._signer.jwks), self._options.card_max_age
-        headers = {"content-type": JWK_SET, "cache-control": f"public, max-age={age}", "content-length": str(len(body))}
+        jwks = self._signer.jwks
 
         async def keys(request: HttpRequest, _: str) -> HttpReply:
-            if request.verb not in ("GET", "HEAD"):
-                raise MethodNotAllowedError(allow=("GET", "HEAD"))
-            return HttpReply(200, dict(headers), body if request.verb == "GET" else b"")
+            _reading(request)
+            return self._document(jwks, JWK_SET, request.verb)
 
         return {JWKS: keys}
+
+
+def _reading(request: HttpRequest) -> None:
+    if request.verb not in ("GET", "HEAD"):
+        raise MethodNotAllowedError(allow=("GET", "HEAD"))

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Final, Self
@@ -20,11 +20,12 @@ from a2a_grpc import auth, inspector
 from a2a_grpc.admin import Admin
 from a2a_grpc.agent import Agent
 from a2a_grpc.auth_rates import limits
+from a2a_grpc.bindings import openapi
 from a2a_grpc.bindings.asgi import AsgiHost
 from a2a_grpc.bindings.grpc import GrpcBinding, GrpcHost
 from a2a_grpc.bindings.http import HttpHost
 from a2a_grpc.bindings.jsonrpc import JsonRpc
-from a2a_grpc.bindings.mounts import Mount
+from a2a_grpc.bindings.mounts import CardReader, Mount
 from a2a_grpc.bindings.rest import Rest
 from a2a_grpc.bindings.streams import Streams
 from a2a_grpc.bindings.wire import HttpReply, HttpRequest, query_pairs
@@ -339,13 +340,16 @@ class Server:
         return mounts
 
     def _mount(self, prefix: str, service: Any, name: str, *aliases: str) -> Mount:
-        async def card(request: HttpRequest, origin: str) -> HttpReply:
-            private = self._gate is not None and not self.options.public_card
-            if self._gate is not None and private:
-                await self._gate(Credentials(REST, request.headers, query_pairs(request), request.certificate))
-            reply = await self._cards.reply(name, prefix, request, origin)
-            if private:
-                reply.headers["cache-control"] = "private, no-cache"
+        def shown(page: Callable[..., Awaitable[HttpReply]]) -> CardReader:
+            async def reply(request: HttpRequest, origin: str) -> HttpReply:
+                private = self._gate is not None and not self.options.public_card
+                if self._gate is not None and private:
+                    await self._gate(Credentials(REST, request.headers, query_pairs(request), request.certificate))
+                answer = await page(name, prefix, request, origin)
+                if private:
+                    answer.headers["cache-control"] = "private, no-cache"
+                return answer
+
             return reply
 
         room = self.streams.check_room
@@ -353,8 +357,9 @@ class Server:
             prefix,
             JsonRpc(service, self.options, room, self._door),
             Rest(service, self.options, room=room, gate=self._door),
-            card,
+            shown(self._cards.reply),
             aliases,
+            {prefix + openapi.PATH: shown(self._cards.openapi)},
         )
 
 

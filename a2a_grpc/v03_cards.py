@@ -101,6 +101,16 @@ def card_message(card: v1.AgentCard) -> v03.AgentCard | None:
     return decode(v03.AgentCard, made | old)
 
 
+def openapi_security(card: v1.AgentCard) -> tuple[Json, Json]:
+    """What an OpenAPI document says of the card's security, which v0.3 cards say in the same words: its schemes, and
+    the member that lists the requirements. What neither knows is left out as in `card_down`."""
+    made = encode(card)
+    schemes = {name: _scheme_down(name, scheme) for name, scheme in made.get("securitySchemes", {}).items()}
+    for scheme in schemes.values():
+        scheme.pop("oauth2MetadataUrl", None)
+    return schemes, {"security": _security_down(made.get("securityRequirements", ()))}
+
+
 def _old_members(card: Json) -> Json | None:
     """What v0.3 has beside the members of a v1.0 card, as JSON; sets `capabilities` and each skill's `security`."""
     interfaces = [

@@ -13,7 +13,7 @@ hand (`make services`) it is a store like the others.
 import asyncio
 import os
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -35,6 +35,7 @@ from a2a_grpc.errors import A2AError
 from a2a_grpc.gateway import Upstream
 from a2a_grpc.protojson_values import json_of
 from a2a_grpc.server import Server
+from a2a_grpc.testing import operations
 from a2a_grpc.v03_names import METHOD_NAMES
 from tests.contract.agents import AGENTS, gates
 from tests.hosts import served
@@ -112,6 +113,30 @@ def said(text: str = "echo hi", **more: Any) -> v1.SendMessageRequest:
         v1.Message(**{"message_id": fresh("m"), "role": v1.ROLE_USER, "parts": parts, **more}),
     )
     return request
+
+
+HOOK = "https://hooks.example/in"
+"""An address for push notifications at which nobody is."""
+
+
+def requests(task_id: str, tenant: str = "") -> Iterator[tuple[str, Message]]:
+    """Each operation with a request about a task."""
+    about = {"task_id": task_id, "id": "hook", "tenant": tenant}
+    made = {
+        "SendMessage": said("go on", task_id=task_id, tenant=tenant),
+        "SendStreamingMessage": said("go on", task_id=task_id, tenant=tenant),
+        "GetTask": v1.GetTaskRequest(id=task_id, tenant=tenant),
+        "ListTasks": v1.ListTasksRequest(tenant=tenant),
+        "CancelTask": v1.CancelTaskRequest(id=task_id, tenant=tenant),
+        "SubscribeToTask": v1.SubscribeToTaskRequest(id=task_id, tenant=tenant),
+        "CreateTaskPushNotificationConfig": v1.TaskPushNotificationConfig(url=HOOK, **about),
+        "GetTaskPushNotificationConfig": v1.GetTaskPushNotificationConfigRequest(**about),
+        "ListTaskPushNotificationConfigs": v1.ListTaskPushNotificationConfigsRequest(task_id=task_id, tenant=tenant),
+        "DeleteTaskPushNotificationConfig": v1.DeleteTaskPushNotificationConfigRequest(**about),
+        "GetExtendedAgentCard": v1.GetExtendedAgentCardRequest(tenant=tenant),
+    }
+    assert tuple(sorted(made)) == tuple(sorted(operations()))
+    return iter(made.items())
 
 
 def texts(task: v1.Task) -> list[str]:

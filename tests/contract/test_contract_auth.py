@@ -1,7 +1,7 @@
 """Who may call what: every operation on every wire and version, for every kind of caller."""
 
 import base64
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any
@@ -26,13 +26,11 @@ from a2a_grpc.errors import (
     UnauthenticatedError,
 )
 from a2a_grpc.server import Server
-from a2a_grpc.testing import operations
 from tests.contract.agents import TENANTS, gates, known
-from tests.contract.cells import HERE, STREAMING, WIRES, Cell, Refusal, Site, eventually, fresh, said
+from tests.contract.cells import HERE, HOOK, STREAMING, WIRES, Cell, Refusal, Site, eventually, fresh, requests, said
 
 pytestmark = pytest.mark.stores("memory")
 
-HOOK = "https://hooks.example/in"
 SCOPES = frozenset({"a2a"})
 
 
@@ -90,26 +88,6 @@ async def seen(site: Site, binding: str, version: str, key: str) -> Cell:
 
 
 # -- the table
-
-
-def requests(task_id: str, tenant: str = "") -> Iterator[tuple[str, Message]]:
-    """Each operation with a request about a task."""
-    about = {"task_id": task_id, "id": "hook", "tenant": tenant}
-    made = {
-        "SendMessage": said("go on", task_id=task_id, tenant=tenant),
-        "SendStreamingMessage": said("go on", task_id=task_id, tenant=tenant),
-        "GetTask": v1.GetTaskRequest(id=task_id, tenant=tenant),
-        "ListTasks": v1.ListTasksRequest(tenant=tenant),
-        "CancelTask": v1.CancelTaskRequest(id=task_id, tenant=tenant),
-        "SubscribeToTask": v1.SubscribeToTaskRequest(id=task_id, tenant=tenant),
-        "CreateTaskPushNotificationConfig": v1.TaskPushNotificationConfig(url=HOOK, **about),
-        "GetTaskPushNotificationConfig": v1.GetTaskPushNotificationConfigRequest(**about),
-        "ListTaskPushNotificationConfigs": v1.ListTaskPushNotificationConfigsRequest(task_id=task_id, tenant=tenant),
-        "DeleteTaskPushNotificationConfig": v1.DeleteTaskPushNotificationConfigRequest(**about),
-        "GetExtendedAgentCard": v1.GetExtendedAgentCardRequest(tenant=tenant),
-    }
-    assert tuple(sorted(made)) == tuple(sorted(operations()))
-    return iter(made.items())
 
 
 def can_say(cell: Cell, operation: str) -> bool:

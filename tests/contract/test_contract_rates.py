@@ -16,8 +16,8 @@ from a2a_grpc.errors import A2AError, ResourceExhaustedError, UnauthenticatedErr
 from a2a_grpc.server import Server
 from a2a_grpc.testing import operations
 from tests.contract.agents import known
-from tests.contract.cells import HERE, LACKS, WIRES, Cell, Refusal, Site, eventually, said
-from tests.contract.test_contract_auth import policy, requests, seen
+from tests.contract.cells import HERE, LACKS, WIRES, Cell, Refusal, Site, eventually, requests, said
+from tests.contract.test_contract_auth import policy, seen
 
 STREAM, SEND, ONE = "SendStreamingMessage", "SendMessage", v1.GetTaskRequest(id="x")
 

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import itertools
 import json
+import os
 import re
 
 import pytest
@@ -17,6 +18,9 @@ from a2a_grpc.config import Options
 from a2a_grpc.methods import METHODS
 from a2a_grpc.v03_names import BY_JSONRPC, METHOD_NAMES
 from tests.fakes import FakeService
+
+EFFORT = int(os.environ.get("A2A_FUZZ", "1"))
+"""How much longer than usual, as `make fuzz` wants it."""
 
 MEMBERS = [
     *(
@@ -101,7 +105,7 @@ async def read(answer):
 
 
 @pytest.mark.requirement("RPC-08", "BL-22", "BL-32")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200 * EFFORT, deadline=None)
 @given(body=bodies, head=headers, query=queries, verb=st.sampled_from(["POST", "POST", "GET"]))
 def test_any_json_rpc_request_has_a_json_rpc_answer(body, head, query, verb):
     wire = jsonrpc.JsonRpc(FakeService(), Options())
@@ -113,7 +117,7 @@ def test_any_json_rpc_request_has_a_json_rpc_answer(body, head, query, verb):
 
 
 @pytest.mark.requirement("REST-18", "REST-24", "BL-32")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200 * EFFORT, deadline=None)
 @given(path=paths, body=bodies, head=headers, query=queries, verb=st.sampled_from(["GET", "POST", "DELETE", "PUT"]))
 def test_any_rest_request_has_a_rest_answer(path, body, head, query, verb):
     wire = rest.Rest(FakeService(), Options())
@@ -152,7 +156,7 @@ def simple(stream):
 
 
 @pytest.mark.requirement("SSE-02")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300 * EFFORT, deadline=None)
 @given(stream=streams, cuts=st.lists(st.integers(0, 200), max_size=6))
 def test_an_event_stream_reads_alike_however_it_is_cut(stream, cuts):
     edges = sorted({min(cut, len(stream)) for cut in (0, *cuts, len(stream))})
@@ -162,7 +166,7 @@ def test_an_event_stream_reads_alike_however_it_is_cut(stream, cuts):
 
 
 @pytest.mark.requirement("ERR-16")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200 * EFFORT, deadline=None)
 @given(body=bodies, status=st.sampled_from([200, 204, 302, 400, 404, 500]), version=st.sampled_from(["1.0", "0.3"]))
 def test_a_client_takes_any_reply_as_an_answer_or_an_error(body, status, version):
     for operation in METHODS["1.0"] if version == "1.0" else METHOD_NAMES:

@@ -70,9 +70,9 @@ def made(variable: str) -> Path:
     return Path(value)
 
 
-def output(*command: str | Path, code: int = 0) -> str:
-    """What a command prints; it must end with this exit code."""
-    done = subprocess.run(list(map(str, command)), cwd=ROOT, capture_output=True, text=True, timeout=120)
+def output(*command: str | Path, code: int = 0, timeout: float = 120) -> str:
+    """What a command prints; it must end with this exit code, and within some seconds."""
+    done = subprocess.run(list(map(str, command)), cwd=ROOT, capture_output=True, text=True, timeout=timeout)
     assert done.returncode == code, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout if code == 0 else done.stdout + done.stderr
 

@@ -13,10 +13,10 @@ FLOORS = {
         tasks.run tasks.schema tasks.schema_postgres tasks.sqlite tasks.sqlite_file tasks.start tasks.state tasks.store
         tasks.upkeep tasks.views telemetry telemetry_logs telemetry_otel telemetry_parts verification""",
     3: """bindings bindings.asgi bindings.asgi_exchange bindings.asgi_grpc bindings.cors bindings.grpc
-        bindings.health bindings.http bindings.http_plain bindings.jsonrpc bindings.mounts bindings.reflection
-        bindings.rest bindings.rpc bindings.sse bindings.streams bindings.tls bindings.wire card_pages client
-        client_auth client_cards client_dial client_retries client_streams client_wires gateway inspector
-        push_receiver remote routing service sync""",
+        bindings.health bindings.http bindings.http_plain bindings.jsonrpc bindings.mounts bindings.openapi
+        bindings.reflection bindings.rest bindings.rpc bindings.sse bindings.streams bindings.tls bindings.wire
+        card_pages client client_auth client_cards client_dial client_retries client_streams client_wires gateway
+        inspector push_receiver remote routing service sync""",
     4: """__main__ admin admin_views cli commands commands.call commands.card commands.db commands.gateway
         commands.push commands.serve commands.top commands.words demo envoy envoy_app mcp opening server testing
         workers""",
