@@ -154,11 +154,8 @@ def open_telemetry(options: Options) -> Off:
     if options.telemetry or options.metrics:
         recorder = part("telemetry_otel", "telemetry").recorder_of(options)
         return Telemetry(recorder, hash_callers=options.hash_callers)
-    return (
-        Telemetry(hash_callers=options.hash_callers)
-        if options.log_format == "json"
-        else Off(hash_callers=options.hash_callers)
-    )
+    watches = Telemetry if options.log_format == "json" else Off
+    return watches(hash_callers=options.hash_callers)
 
 
 def open_poster(options: Options) -> HttpPoster | None:

@@ -36,6 +36,11 @@ def _fields(record: logging.LogRecord) -> dict[str, str]:
     return fields
 
 
+def _word(value: str) -> str:
+    """A value that a caller may have made up, as one word on one line."""
+    return value if value.isprintable() and " " not in value else ascii(value)
+
+
 class Console(logging.Formatter):
     """Lines for eyes; what a line is about stands behind it in brackets, where that is known."""
 
@@ -44,7 +49,7 @@ class Console(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """The line without a traceback."""
-        fields = " ".join(f"{name}={value}" for name, value in _fields(record).items())
+        fields = " ".join(f"{name}={_word(value)}" for name, value in _fields(record).items())
         return super().formatMessage(record) + (f" [{fields}]" if fields else "")
 
 

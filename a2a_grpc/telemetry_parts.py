@@ -55,6 +55,9 @@ calls: Final = logging.getLogger("a2a_grpc.calls")
 FLUSH_SECONDS: Final = 0.8
 """Seconds that a stopping server waits for a collector."""
 
+LONGEST_ID: Final = 128
+"""Most characters of an id that a caller has made up; ours have 36."""
+
 SHOWN: Final = 1000
 """Most characters of a message in a line at debug level."""
 
@@ -187,7 +190,7 @@ class Telemetry(Off):
         shown = fields | ({"caller": subject} if subject else {}) | self._heard(call)
         details = {f"a2a.{name}": value for name, value in shown.items() if name == "caller"} | _spoken(fields)
         if call.tenant:
-            details["a2a.tenant"] = call.tenant
+            details["a2a.tenant"] = call.tenant[:LONGEST_ID]
         labels = {OPERATION: call.operation, BINDING: call.binding, VERSION: call.version}
         act = Act(self, CALL, call.operation, labels, details, headers=call.metadata, fields=shown)
         if headers := act.headers():
@@ -251,7 +254,7 @@ class Telemetry(Off):
 
 
 def _named(found: tuple[str, str]) -> dict[str, str]:
-    return {name: value for name, value in zip(("task", "context"), found, strict=True) if value}
+    return {name: value[:LONGEST_ID] for name, value in zip(("task", "context"), found, strict=True) if value}
 
 
 def _spoken(fields: Mapping[str, str]) -> dict[str, str]:

@@ -18,7 +18,8 @@ from a2a_stubs import v1
 
 from a2a_grpc import Agent, Client, Options, Server, TaskHandle
 from a2a_grpc.auth import ApiKey
-from a2a_grpc.call import GRPC, JSONRPC, REST, VERSIONS
+from a2a_grpc.call import GRPC, JSONRPC, REST, VERSIONS, Call
+from a2a_grpc.errors import TaskNotFoundError
 from a2a_grpc.telemetry_logs import SWITCH, Console, Json, begin
 from tests.test_cli import PATIENCE
 from tests.test_cli import serving as serving_command
@@ -116,6 +117,21 @@ def test_a_line_that_begins_with_its_task_is_about_it() -> None:
     assert json.loads(Json().format(line))["task"] == "t-1" and Console().format(line).endswith("lost [task=t-1]")
     other = logging.LogRecord("a", logging.WARNING, "", 0, "stream %s: cut off", ("/x",), None)
     assert "task" not in json.loads(Json().format(other))
+
+
+@pytest.mark.requirement("SEC-05")
+async def test_ids_that_callers_make_up_cannot_look_like_other_lines(
+    monkeypatch: pytest.MonkeyPatch, lines: list[str]
+) -> None:
+    logging.getLogger().setLevel(logging.DEBUG)
+    for handler in logging.getLogger().handlers:
+        monkeypatch.setattr(handler, "formatter", Console())
+    server = Server(agent, Options(store="memory:", log_format="json"))
+    forged = "x\n2026-01-01 00:00:00,000 ERROR all is lost" + "." * 9000
+    with pytest.raises(TaskNotFoundError):
+        await server.service.GetTask(v1.GetTaskRequest(id=forged), Call("GetTask"))
+    [line] = [line for line in lines if "GetTask over" in line]
+    assert "\n" not in line and r"[task='x\n2026" in line and len(line) < 400
 
 
 @pytest.mark.requirement("SEC-07")
