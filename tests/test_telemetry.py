@@ -17,7 +17,9 @@ from a2a_grpc import Agent, Client, Options, Server, TaskHandle
 from a2a_grpc.call import GRPC, JSONRPC, REST, V03, V1, VERSIONS, Call
 from a2a_grpc.errors import A2AError, TaskNotFoundError
 from a2a_grpc.gateway import Upstream
+from a2a_grpc.remote import RemoteAgent
 from a2a_grpc.tasks.memory import MemoryStore
+from a2a_grpc.tasks.store import Scope, TaskQuery
 from a2a_grpc.telemetry import outgoing_headers
 from tests.receivers import receiver
 from tests.test_upkeep import die
@@ -29,6 +31,7 @@ WIRES = [(binding, version) for binding in (GRPC, JSONRPC, REST) for version in 
 
 agent = Agent(name="Seen", description="Is looked at.", version="1", skills=[])
 peers: dict[str, Client] = {}
+helpers: dict[str, RemoteAgent] = {}
 
 
 @agent.handle
@@ -151,6 +154,33 @@ async def test_calls_of_other_agents_and_through_a_gateway_are_of_the_same_trace
         f"CLIENT {operation}",
         f"SERVER {operation}",
     ]
+
+
+lead = Agent(name="Lead", description="Lets others work.", version="1", skills=[])
+
+
+@lead.handle
+async def let_work(task: TaskHandle) -> str:
+    return (await task.delegate(helpers["there"], "ask")).text
+
+
+@pytest.mark.requirement("SEC-07", "BL-53")
+async def test_what_a_turn_delegates_is_of_its_trace_up_to_the_webhook_of_the_other() -> None:
+    front, back = Watch(), Watch()
+    push = {"push_notifications": True, "push_allow": ("127.0.0.1/32",)}
+    async with receiver() as there, serving(back, **push) as other, serving(front, lead) as server:
+        async with RemoteAgent(other.http_url) as helpers["there"], calling(server, JSONRPC) as client:
+            task = (await client.send(said("go"))).task
+            assert task.status.state == v1.TASK_STATE_INPUT_REQUIRED
+            [asked] = (await other.store.tasks(Scope("", "", ""), TaskQuery())).rows
+            config = v1.TaskPushNotificationConfig(task_id=asked.task_id, url=there.url)
+            call = Call("CreateTaskPushNotificationConfig")
+            await other.service.CreateTaskPushNotificationConfig(config, call)
+            await client.send(said("this one", task.id))
+        await there.until(lambda: any(b"COMPLETED" in got.body for got in there.got))
+        await back.until(lambda: len(back.named("turn Seen")) == 2)
+    assert {ids(span)[0] for span in [*front.spans, *back.named("turn Seen", "push")]} == {TRACE}
+    assert {got.headers["traceparent"].split("-")[1] for got in there.got} == {TRACE}
 
 
 @pytest.mark.requirement("SEC-07")
