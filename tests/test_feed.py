@@ -247,3 +247,42 @@ async def test_feeds_of_two_scopes_are_never_the_same() -> None:
     for scope in (ALICE, ALICE, BOB):
         feeds.release(scope, "t")
     assert len(feeds) == 0
+
+
+@pytest.mark.requirement("BL-48", "SUB-03")
+async def test_readers_without_news_cost_one_look_for_all_and_hear_of_what_no_hint_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Counting(MemoryStore):
+        exclusive = False
+        looks = places_asked = 0
+
+        async def task(self, scope: Scope, task_id: str) -> TaskRow | None:
+            self.looks += 1
+            return await super().task(scope, task_id)
+
+        async def places(self, task_ids: Any) -> Any:
+            self.places_asked += 1
+            return await super().places(task_ids)
+
+    monkeypatch.setattr("a2a_grpc.tasks.feed.POLL", 0.01)
+    store = Counting()
+    feeds = Feeds(store, LocalBus(), "me")
+    for name in ("t", "u"):
+        change = Change(ALICE, name, 0, 1, context_id="c", events=events(1, 1), snapshot=Snapshot(WORKING, 1))
+        await store.commit(change)
+
+    async def follow(name: str) -> list[int]:
+        return [event.sequence async for event in feeds.follow(ALICE, name, 0)]
+
+    readers = [asyncio.ensure_future(follow(name)) for name in ("t", "t", "u")]
+    await until(lambda: store.places_asked == 2)
+    looks = store.looks
+    await until(lambda: store.places_asked == 10)
+    assert store.looks == looks <= 6
+    ends = [Event(2, status_event("t", "c", WORKING, 2)), Event(3, status_event("t", "c", COMPLETED, 3))]
+    await store.commit(Change(ALICE, "t", 1, 2, events=ends, snapshot=Snapshot(COMPLETED, 3)))
+    assert await asyncio.gather(*readers[:2]) == [[1, 2, 3]] * 2
+    feeds.close(UnavailableError())
+    with pytest.raises(UnavailableError):
+        await readers[2]

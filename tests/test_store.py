@@ -184,6 +184,12 @@ async def test_renewal_lengthens_and_tells_what_is_lost(store: Store) -> None:
     assert not await store.renew("me", NOW + 6000, {"kept": 1})
 
 
+async def test_where_tasks_are_is_told_of_many_at_once(store: Store) -> None:
+    await create(store, "one")
+    await create(store, "two", STRANGERS[0], events=events(0, "a", "b"))
+    assert await store.places(["one", "none", "two"]) == {"one": (ANN, 1), "two": (STRANGERS[0], 2)}
+
+
 async def test_cancel_requests_are_told_to_the_holder_until_they_are_met(store: Store) -> None:
     for name, holder in (("mine", "me"), ("left", "me"), ("other", "you")):
         await create(store, name, take=LeaseTaken(holder, NOW + 1000))

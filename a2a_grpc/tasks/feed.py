@@ -6,33 +6,36 @@ and holds up nobody (STREAM-06, BL-02). Nothing is lost or doubled between snaps
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 from a2a_grpc.errors import A2AError, InternalError, TaskNotFoundError
 from a2a_grpc.tasks.bus import Bus
 from a2a_grpc.tasks.state import TERMINAL, state_of
-from a2a_grpc.tasks.store import Event, Scope, Store
+from a2a_grpc.tasks.store import Event, Scope, Store, TaskRow
 from a2a_grpc.tasks.views import PAGE
 
 TAIL_EVENTS: Final = 256
 TAIL_BYTES: Final = 256 * 1024
 POLL: Final = 1.0
-"""Seconds between looks at a task that another replica may write, should its hints be lost."""
+"""Seconds between looks at tasks that other replicas may write, should their hints be lost."""
+POLLED: Final = 1000
+"""Tasks that are looked at in one query."""
 
 
 class Feed:
     """The newest events of one task. `local`: its turn runs in this process, so `sequence` is exact. `hinted`: how far
-    the task is as another replica says, which need not be so. `fault`: why there will be no more events, None while
-    there may be."""
+    the task is as another replica says, which need not be so. `changes`: grows when the task itself is to be looked
+    at. `fault`: why there will be no more events, None while there may be."""
 
-    __slots__ = ("_size", "_tail", "_waiting", "fault", "hinted", "holders", "local", "sequence")
+    __slots__ = ("_size", "_tail", "_waiting", "changes", "fault", "hinted", "holders", "local", "sequence")
 
     def __init__(self) -> None:
         self._tail: list[Event] = []
         self._size = 0
         self._waiting: set[asyncio.Future[None]] = set()
-        self.sequence = self.hinted = 0
+        self.sequence = self.hinted = self.changes = 0
         self.local = False
         self.fault: A2AError | None = None
         self.holders = 0
@@ -48,7 +51,7 @@ class Feed:
         self.sequence = events[-1].sequence
         if len(self._tail) > 2 * TAIL_EVENTS or self._size > 2 * TAIL_BYTES:
             self._shorten()
-        self.wake()
+        self._stir()
 
     def _shorten(self) -> None:
         kept, self._size = len(self._tail), 0
@@ -68,35 +71,41 @@ class Feed:
         """Learn that the store has events up to `sequence`."""
         if sequence > self.sequence:
             self.sequence, self._tail, self._size = sequence, [], 0
-            self.wake()
+            self._stir()
+
+    def passed(self, sequence: int) -> None:
+        """Learn that a reader has come so far by the store, which is news to nobody who waits."""
+        if sequence > self.sequence and not self.local:
+            self.sequence, self._tail, self._size = sequence, [], 0
+
+    @property
+    def waits(self) -> bool:
+        """Whether somebody waits for what another replica may write."""
+        return bool(self._waiting) and not self.local
 
     def close(self, fault: A2AError) -> None:
         """Let every reader end with `fault` once it has read what there is."""
         self.fault = fault
-        self.wake()
+        self._stir()
 
     def wake(self) -> None:
-        """Let every reader look again."""
-        for waiter in self._waiting:
-            _settle(waiter)
+        """Let every reader look at the task itself."""
+        self.changes += 1
+        self._stir()
 
-    async def wait(self, timeout: float | None) -> None:
-        """Wait for the next `wake`, at most `timeout` seconds."""
-        loop = asyncio.get_running_loop()
-        waiter: asyncio.Future[None] = loop.create_future()
-        timer = loop.call_later(timeout, _settle, waiter) if timeout is not None else None
+    def _stir(self) -> None:
+        for waiter in self._waiting:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def wait(self) -> None:
+        """Wait for the next `wake`."""
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.add(waiter)
         try:
             await waiter
         finally:
             self._waiting.discard(waiter)
-            if timer is not None:
-                timer.cancel()
-
-
-def _settle(waiter: "asyncio.Future[None]") -> None:
-    if not waiter.done():
-        waiter.set_result(None)
 
 
 class Feeds:
@@ -110,6 +119,7 @@ class Feeds:
         self._feeds: dict[tuple[Scope, str], Feed] = {}
         self._by_task: dict[str, list[Feed]] = {}
         self._fault: A2AError | None = None
+        self._poller: asyncio.Task[None] | None = None
         self.readers = 0
 
     def __len__(self) -> int:
@@ -145,7 +155,7 @@ class Feeds:
         for feed in self._by_task.get(task_id, ()):
             if not feed.local and sequence > feed.hinted:
                 feed.hinted = sequence
-                feed.wake()
+                feed._stir()
 
     def gone(self, task_id: str) -> None:
         """The task was deleted: let its readers find out."""
@@ -159,6 +169,9 @@ class Feeds:
     def close(self, fault: A2AError) -> None:
         """Let every reader end with `fault`, now and from now on."""
         self._fault = fault
+        if self._poller is not None:
+            self._poller.cancel()
+            self._poller = None
         for feed in self._feeds.values():
             feed.close(fault)
 
@@ -174,7 +187,7 @@ class Feeds:
         self._bus.watch(task_id)
         try:
             position = min(after, feed.sequence) if feed.local else after
-            heard, looked = 0, False
+            heard, looked = 0, -1
             while True:
                 hint = 0 if feed.local else feed.hinted
                 events = feed.after(position)
@@ -184,7 +197,7 @@ class Feeds:
                     if not events:
                         if known:
                             raise TaskNotFoundError
-                        heard, looked = hint, False  # it was not so
+                        heard, looked = hint, -1  # it was not so
                 for event in events:
                     position = event.sequence
                     kind = event.payload.WhichOneof("payload")
@@ -194,25 +207,50 @@ class Feeds:
                     if kind != "artifact_update" and state_of(event.payload) in TERMINAL:
                         return
                 if events:
-                    looked = looked and not self._store.exclusive
+                    feed.passed(position)
+                    looked = -1 if self._store.exclusive else looked
                 elif feed.fault is not None:
                     raise feed.fault
-                elif feed.local or looked:
-                    await feed.wait(None if feed.local or self._store.exclusive else POLL)
-                    # Woken by a hint, the log is all there is to read; else the task itself may have changed.
-                    looked = not feed.local and feed.hinted > max(position, heard)
+                elif feed.local or looked == feed.changes:
+                    if self._poller is None and not (feed.local or self._store.exclusive):
+                        self._poller = asyncio.create_task(self._poll(), name="poll")
+                    await feed.wait()
                 else:
-                    there = await self._look(feed, scope, task_id, position)
-                    if there is None:
+                    looked = feed.changes  # what changes while it looks is looked at, too
+                    row = await self._look(feed, scope, task_id, position)
+                    if row is None:
                         return
-                    position, looked = min(position, there), True
+                    position = min(position, row.sequence)
+                    if row.holder == self._holder:  # a turn that may have broken off, which is told last
+                        looked = -1
         finally:
             self.readers -= 1
             self._bus.unwatch(task_id)
             self.release(scope, task_id)
 
-    async def _look(self, feed: Feed, scope: Scope, task_id: str, position: int) -> int | None:
-        """Look at the task itself for what follows `position`: its newest number, None if nothing ever will."""
+    async def _poll(self) -> None:
+        """Look, while somebody waits, whether tasks of other replicas have moved although no hint has come. All at
+        once, so that a thousand readers without news cost one small query now and then."""
+        try:
+            while self.readers:
+                await asyncio.sleep(POLL)
+                waiting = [(*key, feed) for key, feed in self._feeds.items() if feed.waits]
+                for some in (waiting[start : start + POLLED] for start in range(0, len(waiting), POLLED)):
+                    places: Mapping[str, tuple[Scope, int]] = {}
+                    with suppress(Exception):  # then they look for themselves, and are told
+                        places = await self._store.places([task_id for _, task_id, _ in some])
+                    for scope, task_id, feed in some:
+                        owner, sequence = places.get(task_id, (None, 0))
+                        if owner == scope:
+                            feed.reach(sequence)
+                        else:
+                            feed.wake()
+        finally:
+            if self._poller is asyncio.current_task():
+                self._poller = None
+
+    async def _look(self, feed: Feed, scope: Scope, task_id: str, position: int) -> TaskRow | None:
+        """Look at the task itself for what follows `position`: its row, None if nothing ever will."""
         row = await self._store.task(scope, task_id)
         if row is None:
             raise TaskNotFoundError
@@ -222,4 +260,4 @@ class Feeds:
                 return None
             if row.holder == self._holder:
                 raise InternalError("The task broke off; it is settled when its lease runs out")
-        return row.sequence
+        return row

@@ -234,6 +234,11 @@ class MemoryStore:
         found = (row for row in self._held.values() if row.holder != holder or row.lease_until_ms <= now_ms)
         return [_copy(row) for row in islice(found, limit)]
 
+    async def places(self, task_ids: Sequence[str]) -> dict[str, tuple[Scope, int]]:
+        """Where tasks are (see Store.places)."""
+        found = (self._tasks.get(task_id) for task_id in task_ids)
+        return {entry.row.task_id: (entry.row.scope, entry.row.sequence) for entry in found if entry is not None}
+
     async def request_cancel(self, scope: Scope, task_id: str, request: bytes) -> TaskRow | None:
         """Leave a cancel request if a turn is running (see Store.request_cancel)."""
         entry = self._find(scope, task_id)

@@ -129,6 +129,11 @@ class PostgresStore:
         found = await self._link.rows(sql.LOST, {"now_ms": now_ms + self._link.ahead_ms(), "limit": limit})
         return [self._row(row) for row in found]
 
+    async def places(self, task_ids: Sequence[str]) -> dict[str, tuple[Scope, int]]:
+        """Where tasks are (see Store.places)."""
+        found = await self._link.rows(pg.PLACES, {"task_ids": task_ids})
+        return {task_id: (Scope(*scope), sequence) for task_id, *scope, sequence in found}
+
     async def request_cancel(self, scope: Scope, task_id: str, request: bytes) -> TaskRow | None:
         """Leave a cancel request if a turn is running (see Store.request_cancel)."""
         values = sql.values_of(scope, task_id=task_id, cancel=request)

@@ -167,6 +167,7 @@ def _where(filters: Set[str]) -> str:
 # -- leases and cancel
 RENEW: Final = """UPDATE tasks SET lease_until_ms = :until_ms WHERE task_id = :task_id AND holder = :holder
     AND token = :token RETURNING task_id"""
+PLACE: Final = "SELECT task_id, agent, tenant, owner, sequence FROM tasks WHERE task_id = :task_id"
 CANCELS: Final = "SELECT task_id, cancel FROM tasks WHERE holder = :holder AND cancel IS NOT NULL"
 LOST_TO_OTHERS: Final = f"""{_FULL_ROW} WHERE holder <> '' AND (holder <> :holder OR lease_until_ms <= :now_ms)
     ORDER BY lease_until_ms LIMIT :limit"""

@@ -81,6 +81,7 @@ EVENTS_OF_MANY: Final = """SELECT asked.number, event.sequence, event.payload
     CROSS JOIN LATERAL (SELECT sequence, payload FROM events WHERE task = tasks.id AND sequence > asked.after
         ORDER BY sequence LIMIT asked.most) AS event
     ORDER BY asked.number, event.sequence"""
+PLACES: Final = "SELECT task_id, agent, tenant, owner, sequence FROM tasks WHERE task_id = ANY (:task_ids)"
 RENEW_ALL: Final = """WITH held AS MATERIALIZED (
         SELECT id FROM tasks JOIN unnest(CAST(:task_ids AS TEXT[]), CAST(:tokens AS BIGINT[]))
             AS mine (task_id, token) USING (task_id, token)

@@ -134,6 +134,11 @@ class SQLiteStore:
         rows = await self._file.rows(sql.LOST_TO_OTHERS, {"holder": holder, "now_ms": now_ms, "limit": limit})
         return [_row(row) for row in rows]
 
+    async def places(self, task_ids: Sequence[str]) -> dict[str, tuple[Scope, int]]:
+        """Where tasks are (see Store.places)."""
+        found = [row for name in task_ids for row in await self._file.rows(sql.PLACE, {"task_id": name})]
+        return {task_id: (Scope(*scope), sequence) for task_id, *scope, sequence in found}
+
     async def request_cancel(self, scope: Scope, task_id: str, request: bytes) -> TaskRow | None:
         """Leave a cancel request if a turn is running (see Store.request_cancel)."""
         values = _of(scope, task_id=task_id, cancel=request)

@@ -297,6 +297,10 @@ class Store(Protocol):
     async def lost(self, holder: str, now_ms: int, limit: int) -> list[TaskRow]:
         """Tasks in a turn whose lease ran out; in an exclusive store every lease that is not the holder's."""
 
+    async def places(self, task_ids: Sequence[str]) -> Mapping[str, tuple[Scope, int]]:
+        """Whose each task is and the number of its last event, by task id, for those that there are. Cheap: who waits
+        for events of other processes asks for many tasks at once, again and again."""
+
     async def request_cancel(self, scope: Scope, task_id: str, request: bytes) -> TaskRow | None:
         """Leave a cancel request for the owner of the running turn; answers the task, or None if not in scope."""
 
