@@ -127,10 +127,12 @@ async def forever(task: TaskHandle) -> None:
 
 @pytest.mark.requirement("BL-48", "SUB-08", "STREAM-02")
 async def test_another_replica_sees_and_continues_everything(shared: Store) -> None:
+    go = asyncio.Event()
+
     async def asks(task: TaskHandle) -> Any:
         if task.answer is None:
             await task.working("hm")
-            await asyncio.sleep(0.01)
+            await go.wait()
             task.state["n"] = 1
             return await task.ask("which?")
         return f"{task.answer} {task.state}"
@@ -142,6 +144,7 @@ async def test_another_replica_sees_and_continues_everything(shared: Store) -> N
         reader = asyncio.ensure_future(read(two, started.task_id))
         with pytest.raises(UnsupportedOperationError):
             await begin(two, "too early", started.task_id)
+        go.set()
         assert (await two.settled(ALICE, started.task_id)).task.status.state == INPUT
         await begin(two, "blue", started.task_id)
         task = (await one.settled(ALICE, started.task_id)).task
