@@ -9,7 +9,7 @@ ARGS ?=
 export $(shell sed 's/=.*//' .tools/env 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test fuzz check format proto lint-proto requirements docs bench bench-stores soak interop-setup services services-stop clean
+.PHONY: help setup run test fuzz check format proto lint-proto requirements docs bench bench-stores soak interop-setup services services-stop clean release-check
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
@@ -67,6 +67,9 @@ soak: setup ## Let three replicas suffer hundreds of faults; ARGS="--rounds 100 
 
 interop-setup: setup ## Install below .tools what the interoperability tests need; cheap when nothing changed
 	$(BIN)/python scripts/interop_setup.py $(ARGS)
+
+release-check: setup ## Build the archives and try the wheel in an empty environment
+	$(BIN)/python scripts/release_check.py $(ARGS)
 
 services: setup ## Start the PostgreSQL and NATS servers that tests use, on free loopback ports
 	$(BIN)/python scripts/services.py start

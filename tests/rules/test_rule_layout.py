@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,12 @@ def text() -> str:
 @pytest.mark.requirement("BL-41")
 def test_warnings_are_errors() -> None:
     assert 'filterwarnings = ["error"]' in text()
+
+
+def test_all_means_every_extra() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    [everything] = extras.pop("all")
+    assert everything == f"a2a-grpc[{','.join(extras)}]"
 
 
 def test_the_wheel_holds_every_folder_of_the_package() -> None:
