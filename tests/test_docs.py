@@ -165,7 +165,7 @@ class Reader:
         self.ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
         commands = folder / "commands"
         commands.mkdir()
-        for name, words in (("a2a-grpc", "-m a2a_grpc"), ("python", "")):
+        for name, words in (("a2a-grpc", "-m a2a_grpc"), ("python", ""), ("uvicorn", "-m uvicorn")):
             (commands / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
             (commands / name).chmod(0o755)
         found = [str(Path(os.environ[name]) / rest) for name, rest in TOOLS.values() if name in os.environ]

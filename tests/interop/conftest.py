@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.hosts import ENVOY
+
 ROOT = Path(__file__).resolve().parents[2]
 SERVE = ("-m", "a2a_grpc", "serve", "tests.interop.agent:agent", "--store", "memory:", "--push-notifications")
 WEBHOOK = "hooks.example"
@@ -55,10 +57,14 @@ def serving(log: Path, *options: str) -> Iterator[Served]:
     assert (process.returncode, told_of) == (0, [])
 
 
-@pytest.fixture(scope="session")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+WITHOUT_ENVOY = pytest.mark.skipif(not ENVOY, reason="no pyvoy, or no shared libpython, here")
+ENGINES = ("aio", pytest.param("envoy", marks=WITHOUT_ENVOY))
+
+
+@pytest.fixture(scope="session", params=ENGINES)
+def served(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Served]:
     """The agent at both versions."""
-    with serving(tmp_path_factory.mktemp("served") / "log") as address:
+    with serving(tmp_path_factory.mktemp("served") / "log", "--engine", request.param) as address:
         yield address
 
 

@@ -2,10 +2,14 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
+from google.protobuf import descriptor_pb2
+from grpc_reflection.v1alpha import reflection_pb2
 
-from tests.interop.conftest import Served, made, output
+from a2a_grpc.bindings.reflection import Reflection
+from tests.interop.conftest import ENGINES, Served, made, output
 
 SERVICES = ("lf.a2a.v1.A2AService", "a2a.v1.A2AService")
 SEND = '{"message": {"messageId": "tool-%s", "role": "ROLE_USER", "parts": [{"text": "hello"}]}}'
@@ -45,6 +49,30 @@ def test_buf_curl_needs_no_proto_file(served: Served) -> None:
     assert streamed(documents(old)) == ("task", "TASK_STATE_COMPLETED")
     fault = output(buf, "curl", *PLAIN, "-d", '{"id": "nobody"}', f"{service}/GetTask", code=5 * 8)
     (error,) = documents(fault)
+    assert error["code"] == "not_found" and "google.rpc.ErrorInfo" in json.dumps(error["details"])
+
+
+def schema(file: Path) -> Path:
+    """A file with the descriptors that reflection would tell, as gRPC-Web cannot ask for them."""
+    found = Reflection(()).answer(reflection_pb2.ServerReflectionRequest(file_containing_symbol=SERVICES[0]))
+    files = descriptor_pb2.FileDescriptorSet()
+    for one in found.file_descriptor_response.file_descriptor_proto:
+        files.file.add().ParseFromString(one)
+    file.write_bytes(files.SerializeToString())
+    return file
+
+
+@pytest.mark.parametrize("served", ENGINES[1:], indirect=True)
+@pytest.mark.parametrize("http", [(), ("--http2-prior-knowledge",)], ids=["http1", "http2"])
+@pytest.mark.requirement("GRPC-07")
+def test_buf_curl_speaks_grpc_web(served: Served, http: tuple[str, ...], tmp_path: Path) -> None:
+    buf, words = made("BUF"), ("curl", "--protocol", "grpcweb", *http, "--schema", schema(tmp_path / "a2a.binpb"))
+    service = f"http://{served.grpc}/{SERVICES[0]}"
+    (answer,) = documents(output(buf, *words, "-d", SEND % "web-1", f"{service}/SendMessage"))
+    assert json.dumps(answer).count("TASK_STATE_COMPLETED") == 1
+    stream = output(buf, *words, "-d", SEND % "web-2", f"{service}/SendStreamingMessage")
+    assert streamed(documents(stream)) == ("task", "TASK_STATE_COMPLETED")
+    (error,) = documents(output(buf, *words, "-d", '{"id": "nobody"}', f"{service}/GetTask", code=5 * 8))
     assert error["code"] == "not_found" and "google.rpc.ErrorInfo" in json.dumps(error["details"])
 
 
