@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -229,6 +230,33 @@ async def test_only_one_replica_trims_at_a_time(url: str) -> None:
         await connection.close()
         one, two = await asyncio.gather(store.trim(old), other.trim(old))
         assert sorted(one + two + await store.trim(old)) == sorted(f"t{index}" for index in range(20))
+
+
+@pytest.mark.requirement("BL-44")
+async def test_who_trims_keeps_the_others_from_it_as_long_as_it_does(url: str) -> None:
+    async with opened(url, url) as [store, other]:
+        old = Retention(NOW + 1000, 1, 1, 100, turn_ms=60_000)
+        for number in range(3):
+            await create(store, f"t{number}", snapshot=Snapshot(COMPLETED, NOW))
+            assert await other.trim(old) == [] if number else True
+            assert await store.trim(old) == [f"t{number}"]
+        await create(store, "last", snapshot=Snapshot(COMPLETED, NOW))
+        assert await other.trim(replace(old, turn_ms=0)) == ["last"]
+
+
+@pytest.mark.requirement("BL-44", "OP-SEND-14")
+async def test_a_wrong_clock_forgets_and_deletes_nothing_early(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = time.time_ns
+    async with opened(url, url) as [store, other]:
+        await create(store, dedupe=Dedupe("m", b"", now_ms() + 60_000, "t"), now_ms=now_ms())
+        await store.commit(Change(ANN, "t", 1, now_ms(), snapshot=Snapshot(COMPLETED, now_ms())))
+        monkeypatch.setattr(time, "time_ns", lambda: clock() + 3_600_000_000_000)
+        assert await other.seen(ANN, "m", now_ms()) is not None
+        assert await other.trim(Retention(now_ms(), 600_000, 600_000, 100)) == []
+        again = Dedupe("m", b"", now_ms() + 60_000, "u")
+        with pytest.raises(Duplicate):
+            await other.commit(whole("u", dedupe=again))
+        assert await other.seen(ANN, "m", now_ms() + 70_000) is None
 
 
 @pytest.mark.requirement("BL-03")

@@ -8,6 +8,7 @@ of logs in postgres_reads.py.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -144,6 +145,7 @@ class PostgresStore:
 
     async def seen(self, scope: Scope, message_id: str, now_ms: int) -> Dedupe | None:
         """The first outcome of a messageId (see Store.seen)."""
+        now_ms += self._link.ahead_ms()
         found = await self._link.rows(sql.SEEN, sql.values_of(scope, message_id=message_id, now_ms=now_ms))
         return Dedupe(*found[0]) if found else None
 
@@ -158,8 +160,10 @@ class PostgresStore:
     ) -> None:
         """Keep a direct exchange (see Store.remember_reply)."""
 
+        ahead = self._link.ahead_ms()
+
         async def work(connection: Connection) -> None:
-            for first in (await claim(connection, [(scope, dedupe, now_ms)])).values():
+            for first in (await claim(connection, [(scope, dedupe, now_ms)], ahead)).values():
                 raise Duplicate(first)
             context = await remember(connection, scope, context_id, memory, now_ms)
             exchange = [{"context": context, "now_ms": now_ms, "message": message} for message in messages]
@@ -256,11 +260,13 @@ class PostgresStore:
 
     async def trim(self, retention: Retention) -> list[str]:
         """Delete what is no longer kept, in small transactions, by one replica at a time (see Store.trim)."""
-        values = sql.kept(retention)
+        values = sql.kept(replace(retention, now_ms=retention.now_ms + self._link.ahead_ms()))
+        turn = {"mark": self._link.number, "turn_ms": retention.turn_ms}
         gone: list[str] = []
         try:
-            living = values | {"now_ms": retention.now_ms + self._link.ahead_ms()}
-            victims = await self._alone(partial(_victims, values=living))
+            if not await self._alone(partial(rows, statement=pg.TRIM_TURN, values=turn)):
+                return gone
+            victims = await self._alone(partial(_victims, values=values))
             while victims:
                 gone += await self._alone(partial(_drop, victims=_share(victims)))
             for statement in map(pg.counted, sql.DROP_EXPIRED):

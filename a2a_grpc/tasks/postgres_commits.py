@@ -169,7 +169,8 @@ async def _write(connection: Connection, jobs: Sequence[_Job], ahead: int) -> li
     """What became of each change; all that were not refused are written. ahead: of the server's clock, in ms."""
     changes = [job.change for job in jobs]
     outcomes: list[Outcome] = [0] * len(changes)
-    duplicates = await claim(connection, ((change.scope, change.dedupe, change.now_ms) for change in changes))
+    sent = [(change.scope, change.dedupe, change.now_ms) for change in changes]
+    duplicates = await claim(connection, sent, ahead)
     found = await rows(connection, pg.GUARDS, {"task_ids": [change.task_id for change in changes]})
     there = {row["task_id"]: row for row in found}
     admitted: list[_Admitted] = []
@@ -218,10 +219,15 @@ def _guard(row: Any, ahead: int) -> TaskRow:
 
 
 async def claim(
-    connection: Connection, every: Iterable[tuple[Scope, Dedupe | None, int]]
+    connection: Connection, every: Iterable[tuple[Scope, Dedupe | None, int]], ahead: int
 ) -> dict[tuple[Scope, str], Dedupe]:
-    """Store the dedupe rows, each with the time of its change, where none is alive; answers those that are."""
-    wanted = {(scope, dedupe.message_id): (dedupe, now_ms) for scope, dedupe, now_ms in every if dedupe is not None}
+    """Store the dedupe rows, each with the time of its change, where none is alive; answers those that are. ahead: of
+    the server's clock, in ms."""
+    wanted = {
+        (scope, dedupe.message_id): (dedupe._replace(expires_ms=dedupe.expires_ms + ahead), now_ms + ahead)
+        for scope, dedupe, now_ms in every
+        if dedupe is not None
+    }
     if not wanted:
         return {}
     stored = await many(

@@ -8,8 +8,8 @@ times with other processes does so on the server's clock, the one that all share
 
 import asyncio
 import itertools
+import random
 import time
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, TypeVar
@@ -75,7 +75,9 @@ class PostgresLink:
         self._url, self._connections, self._timeout, self._retry = url, connections, timeout, retry
         self._pool: Any = None
         self._clock_ms = _own_clock_ms()
-        self._name, self._marks, self._slots = uuid.uuid4().hex, itertools.count(1), list[str]()
+        self.number = random.SystemRandom().getrandbits(62)
+        """Tells this process from others."""
+        self._marks, self._slots = itertools.count(1), list[str]()
 
     async def open(self, migrate: bool = True) -> None:
         """Connect and bring the schema up to date; raises StoreError: no way to the server, a newer schema."""
@@ -147,7 +149,7 @@ class PostgresLink:
             async with self.connection() as connection:
                 await connection.execute("BEGIN")
                 mark = next(self._marks)
-                slot = self._slots.pop() if self._slots else f"{self._name}{mark}"
+                slot = self._slots.pop() if self._slots else f"{self.number:x}x{mark}"
                 try:
                     result = await work(connection)
                     ending = True

@@ -38,6 +38,9 @@ VERSION_FOUND: Final = "SELECT to_regclass('schema') IS NOT NULL"
 # Locks of this schema alone: 1 for migrations, 2 for retention.
 MIGRATE_ALONE: Final = "SELECT pg_advisory_xact_lock(1, hashtext(current_schema()))"
 TRIM_ALONE: Final = "SELECT pg_try_advisory_xact_lock(2, hashtext(current_schema()))"
+TRIM_TURN: Final = """INSERT INTO marks (slot, mark) VALUES ('trim', :mark)
+    ON CONFLICT (slot) DO UPDATE SET mark = excluded.mark, at = excluded.at
+    WHERE marks.mark = excluded.mark OR marks.at < now() - :turn_ms * INTERVAL '1 millisecond' RETURNING slot"""
 TASK_LOCKED: Final = f"{TASK_NUMBER} FOR UPDATE"
 CLOCK: Final = "SELECT CAST(1000 * extract(epoch FROM clock_timestamp()) AS BIGINT)"
 # What became of a transaction is told by a row that it wrote itself. Its number would not tell: a server that crashed

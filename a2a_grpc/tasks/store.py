@@ -213,13 +213,15 @@ class Counts(NamedTuple):
 class Retention:
     """What is kept: terminal tasks up to an age and a count per scope; unfinished tasks without a living lease up to
     `stuck_ms` after their last status; dedupe rows until they expire; contexts up to `terminal_ms` after their last
-    use. At most `batch` tasks go in one call (BL-44, SEC-08)."""
+    use. At most `batch` tasks go in one call (BL-44, SEC-08). turn_ms: how long the process that trims a shared store
+    keeps the others from it, after each call."""
 
     now_ms: int
     terminal_ms: int
     stuck_ms: int
     count: int
     batch: int = 500
+    turn_ms: int = 0
 
 
 class StoreError(Exception):

@@ -227,6 +227,7 @@ class Upkeep:
                 terminal_ms=int(options.retain * 1000),
                 stuck_ms=int(options.retain_stuck * 1000),
                 count=options.retain_count,
+                turn_ms=int(options.trim_interval * 2000),
             )
             gone = await self._runtime.store.trim(retention)
             for name in gone:
