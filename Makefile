@@ -9,7 +9,7 @@ ARGS ?=
 export $(shell sed 's/=.*//' .tools/env 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test fuzz check format proto lint-proto requirements docs bench bench-stores soak interop-setup services services-stop clean release-check
+.PHONY: help setup run test fuzz check format proto lint-proto requirements docs bench bench-stores soak interop-setup services services-stop clean release-check site
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
@@ -67,6 +67,9 @@ soak: setup ## Let three replicas suffer hundreds of faults; ARGS="--rounds 100 
 
 interop-setup: setup ## Install below .tools what the interoperability tests need; cheap when nothing changed
 	$(BIN)/python scripts/interop_setup.py $(ARGS)
+
+site: setup ## Build the site of the documentation below build/site; a link that leads nowhere fails
+	$(BIN)/mkdocs build --strict --quiet
 
 release-check: setup ## Build the archives and try the wheel in an empty environment
 	$(BIN)/python scripts/release_check.py $(ARGS)
