@@ -25,6 +25,7 @@ from a2a_grpc.errors import (
     A2AError,
     Code,
     InvalidAgentResponseError,
+    InvalidParamsError,
     MethodNotAllowedError,
     MethodNotFoundError,
     NotFoundError,
@@ -158,7 +159,7 @@ class HttpWire:
         try:
             for _ in range(MOST_REDIRECTS + 1):
                 # A body of a size that would hold the loop up is written in pieces, which a file is.
-                body = BytesIO(asked.body) if len(asked.body) > PIECE else asked.body
+                body = BytesIO(asked.body) if len(asked.body) > PIECE else asked.body or None
                 async with self._session.request(asked.verb, url, data=body, **told) as reply:
                     if not 300 <= reply.status < 400:
                         yield reply
@@ -234,7 +235,22 @@ class JsonRpcWire(HttpWire):
 class RestWire(HttpWire):
     """HTTP+JSON, in version 1.0 or 0.3 (REST-01, REST-19, V03-20)."""
 
-    _verb = ""
+    _verb, _part = "", False
+
+    async def unary(self, operation: str, request: Message, headers: Mapping[str, str]) -> Any:
+        """One call, one answer; where the whole request is not understood, the part of it that the rule of v0.3 names
+        is tried and remembered (I-44)."""
+        try:
+            return await super().unary(operation, request, headers)
+        except InvalidParamsError:
+            if (
+                self._part
+                or self._version != V03
+                or rest.request(operation, request, "", V03, part=True) == rest.request(operation, request, "", V03)
+            ):
+                raise
+        self._part = True
+        return await super().unary(operation, request, headers)
 
     async def stream(
         self, operation: str, request: Message, headers: Mapping[str, str]
@@ -252,7 +268,7 @@ class RestWire(HttpWire):
                 self._verb = "GET"
 
     def _ask(self, operation: str, request: Message) -> Asked:
-        verb, path, headers, body = rest.request(operation, request, self._verb, self._version)
+        verb, path, headers, body = rest.request(operation, request, self._verb, self._version, part=self._part)
         return Asked(verb, self._url.rstrip("/") + path, headers, body)
 
     def _answer(self, operation: str, asked: Asked, reply: aiohttp.ClientResponse, body: bytes) -> Any:
@@ -357,7 +373,7 @@ def _grpc_error(fault: grpc.aio.AioRpcError) -> A2AError:
     text, number = fault.details() or "", fault.code().value[0]
     name, _, said = text.partition(": ")  # as v0.3 servers write it (I-47)
     if name not in wire.BY_NAME:
-        name, said = _BY_CODE.get(number, errors.InternalError).__name__, text
+        name, said = (wire.by_text(text) or _BY_CODE.get(number, errors.InternalError)).__name__, text
     return wire.received(said, None, details, name=name, headers=trailers)
 
 

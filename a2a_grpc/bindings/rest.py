@@ -215,12 +215,14 @@ _VARIABLE: Final = re.compile(r"\{(\w+)(?:=([^}]*))?\}")
 
 
 def request(
-    operation: str, message: Message, verb: str = "", version: str = V1
+    operation: str, message: Message, verb: str = "", version: str = V1, *, part: bool = False
 ) -> tuple[str, str, dict[str, str], bytes]:
     """Verb, path with query (below the interface's address), headers and body of a call.
 
     operation: its v1.0 name; message: the v1.0 request, whatever the version spoken. A tenant goes into the path
     (I-11). verb: insists on one of several; default is POST for streaming operations (I-01), else the first rule's.
+    part: where the rule says that the body is one field of the request, send just that; default is the whole request,
+    its path's fields included, which servers of one SDK want (I-44).
     Raises InvalidParamsError when a field of the path is empty, A2AError when v0.3 cannot say the message.
     """
     name = v03_names.METHOD_NAMES.get(operation) if version == V03 else operation
@@ -235,6 +237,8 @@ def request(
     route = next((route for route in routes if route.verb == wanted), routes[-1])
     names = _spellings(method.request.DESCRIPTOR)
 
+    whole = dict(value)
+
     def filled(found: re.Match[str]) -> str:
         json_name = names[found[1]][0]
         if not (text := value.pop(json_name, "")):
@@ -245,6 +249,8 @@ def request(
     media = A2A_JSON if version == V1 else JSON
     accept = sse.HEADERS["content-type"] if method.streaming else ", ".join(dict.fromkeys((media, JSON)))
     headers = {"accept": accept, wire.VERSION_HEADER: version}
+    if route.body not in (None, "*"):
+        value = whole[route.body] if part else whole
     if route.verb not in BODILESS:
         return route.verb, path, headers | {"content-type": media}, dumps(value)
     query = urlencode({name: _query_text(one) for name, one in value.items()}, doseq=True)

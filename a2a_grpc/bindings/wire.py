@@ -315,6 +315,20 @@ BY_NAME: Final[Mapping[str, type[A2AError]]] = {
 """The error class of a v0.3 `type` name (I-47)."""
 
 
+BY_TEXT: Final[Mapping[str, type[A2AError]]] = {
+    "task not found": errors.TaskNotFoundError,
+    "task not cancelable": errors.TaskNotCancelableError,
+    "task cannot be canceled": errors.TaskNotCancelableError,
+}
+"""What an error means by the beginning of its text, where a deployed v0.3 server says nothing better."""
+
+
+def by_text(message: object) -> type[A2AError] | None:
+    """The error that a text is known for."""
+    text = str(message).lower()
+    return next((kind for start, kind in BY_TEXT.items() if text.startswith(start)), None)
+
+
 def received(
     message: object,
     code: object,
@@ -331,7 +345,7 @@ def received(
     kind = errors.BY_REASON.get(reason)
     if kind is None and isinstance(code, int):
         kind = errors.BY_CODE.get(code)
-    kind = kind or BY_NAME.get(str(name)) or BY_HTTP.get(status, InternalError)
+    kind = kind or BY_NAME.get(str(name)) or by_text(message) or BY_HTTP.get(status, InternalError)
     error = kind(message if isinstance(message, str) else "")
     error.metadata = metadata
     error.violations = violations
