@@ -5,6 +5,7 @@ a text, a mapping and a function are made into one. Tokens are fetched over TLS,
 """
 
 import asyncio
+import base64
 import inspect
 import ssl
 import time
@@ -112,11 +113,12 @@ class ClientCredentials:
             raise ValueError(f"token_url {token_url!r} must begin with https://")
         self._url, self._early, self._timeout, self._tls = token_url, early, timeout, tls
         self._form = {"grant_type": "client_credentials", **({"scope": scope} if scope else {}), **(parameters or {})}
-        self._basic: aiohttp.BasicAuth | None = None
+        self._basic: dict[str, str] = {}
         if in_form:
             self._form |= {"client_id": client_id, "client_secret": client_secret}
         else:  # as forms are written, says the RFC
-            self._basic = aiohttp.BasicAuth(quote(client_id, safe=""), quote(client_secret, safe=""))
+            pair = f"{quote(client_id, safe='')}:{quote(client_secret, safe='')}"
+            self._basic["authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
         self._headers: dict[str, str] = {}
         self._until = 0.0
         self._asking = asyncio.Lock()
@@ -137,7 +139,7 @@ class ClientCredentials:
 
     async def _fetch(self) -> None:
         asked = time.monotonic()
-        told: dict[str, Any] = {"data": self._form, "auth": self._basic, "allow_redirects": False}
+        told: dict[str, Any] = {"data": self._form, "headers": self._basic, "allow_redirects": False}
         try:
             async with (
                 aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(self._timeout)) as session,

@@ -1,0 +1,194 @@
+"""Servers that lie, dawdle, flood and send elsewhere: each gives a typed error in bounded time, and never a hang."""
+
+import asyncio
+import gzip
+import json
+import ssl
+import subprocess
+from typing import Any
+
+import pytest
+from a2a_stubs import v1
+from aiohttp import web
+from peers import card_of, entry, peer
+
+from a2a_grpc import Agent, errors
+from a2a_grpc.bindings import sse
+from a2a_grpc.client import Client
+from a2a_grpc.client_retries import Retries
+from a2a_grpc.remote import RemoteAgent
+from a2a_grpc.testing import serve
+from tests.fronts import asking
+
+BINDINGS = ("JSONRPC", "HTTP+JSON")
+LIES: list[Any] = [
+    [],
+    7,
+    None,
+    {"task": []},
+    {"task": {"id": 7}},
+    {"task": {"id": "t", "status": "fine"}},
+    {"task": {"id": "t", "status": {"state": "TASK_STATE_UNHEARD"}, "artifacts": {"a": 1}}},
+    {"message": {"parts": [{"data": float("1e400")}]}},
+    {"id": "t", "history": [[[[]]]]},
+]
+
+
+def around(binding: str, ident: Any, value: Any) -> bytes:
+    """A value as the answer of a binding."""
+    told = {"jsonrpc": "2.0", "id": ident, "result": value} if binding == "JSONRPC" else value
+    return json.dumps(told).encode()
+
+
+async def ident_of(request: web.Request) -> Any:
+    body = await request.read()
+    return json.loads(body).get("id") if body else None
+
+
+@pytest.mark.requirement("DATA-14", "STREAM-12")
+@pytest.mark.parametrize("binding", BINDINGS)
+async def test_wrong_types_are_an_invalid_response_in_answers_and_in_streams(binding: str) -> None:
+    lie: Any = None
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        body = around(binding, await ident_of(request), lie)
+        if "text/event-stream" in request.headers["accept"]:
+            return web.Response(body=b"data: " + body + b"\n\n", content_type="text/event-stream")
+        return web.Response(body=body, content_type="application/json")
+
+    async with (
+        peer(card_of(entry(binding, "URL")), handler) as url,
+        Client(url, timeout=30, retries=Retries(first=0.01, patience=0.1)) as client,
+    ):
+        for lie in LIES:
+            for call in (client.send(asking("x")), anext(client.stream(asking("x")))):
+                (outcome,) = await asyncio.gather(call, return_exceptions=True)
+                # Unknown members and states are no lie (STREAM-12).
+                fair = v1.SendMessageResponse | v1.StreamResponse | errors.InvalidAgentResponseError
+                assert isinstance(outcome, fair), (lie, outcome)
+
+
+@pytest.mark.parametrize("binding", BINDINGS)
+async def test_a_reply_or_an_event_without_end_is_cut_off(binding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sse, "LIMIT", 1 << 20)
+    monkeypatch.setattr(sse.Parser.__init__, "__defaults__", (1 << 20,))
+    sent = 0
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        nonlocal sent
+        stream = "text/event-stream" in request.headers["accept"]
+        packed = {} if stream else {"content-encoding": "gzip"}
+        media = "text/event-stream" if stream else "application/json"
+        reply = web.StreamResponse(headers={"content-type": media, **packed})
+        await reply.prepare(request)
+        piece = b"data: " + b"x" * 65_536 + b"\n" if stream else gzip.compress(b"[" * (1 << 22))
+        for _ in range(400):
+            await reply.write(piece)
+            sent += 1
+        return reply
+
+    async with (
+        peer(card_of(entry(binding, "URL")), handler) as url,
+        Client(url, timeout=60, retries=None) as client,
+    ):
+        with pytest.raises(errors.InvalidAgentResponseError, match="larger"):
+            await client.get("t")
+        sent = 0
+        with pytest.raises(errors.InvalidAgentResponseError, match="larger"):
+            await anext(client.stream(asking("x")))
+        assert sent < 200
+
+
+async def test_a_server_that_dawdles_is_given_up_and_one_that_floods_is_left() -> None:
+    over = asyncio.Event()
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        if request.method == "GET":
+            await over.wait()
+        reply = web.StreamResponse(headers={"content-type": "text/event-stream"})
+        await reply.prepare(request)
+        number = 0
+        while True:
+            number += 1
+            told = {"statusUpdate": {"taskId": "t", "contextId": "c", "status": {"state": "TASK_STATE_WORKING"}}}
+            await reply.write(b"data: " + json.dumps(told).encode() + b"\n\n")
+            await asyncio.sleep(0)
+
+    async with peer(card_of(entry("HTTP+JSON", "URL")) | {"capabilities": {"streaming": True}}, handler) as url:
+        async with Client(url, timeout=0.5, retries=None) as client:
+            with pytest.raises(TimeoutError):
+                await client.get("t")
+            with pytest.raises(TimeoutError):
+                await client.wait(v1.Task(id="t"), timeout=0.5)
+        async with RemoteAgent(url, timeout=0.5, retries=None) as agent:
+            with pytest.raises(TimeoutError):
+                await agent.generate("x")
+            with pytest.raises(TimeoutError):
+                async for _ in agent.stream("x"):
+                    pass
+        over.set()
+
+
+@pytest.mark.requirement("SEC-05")
+@pytest.mark.parametrize("binding", BINDINGS)
+async def test_a_call_follows_a_redirect_on_its_server_only_and_only_as_it_is(binding: str) -> None:
+    seen: list[tuple[str, str]] = []
+    there = ""
+
+    async def elsewhere(request: web.Request) -> web.StreamResponse:
+        raise AssertionError("a call has gone to another server")
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        seen.append((request.method, request.path))
+        if "/moved" not in request.path:
+            return web.Response(status=status, headers={"location": there or f"/moved{request.path}"})
+        task = {"id": "t", "status": {}}
+        body = around(binding, await ident_of(request), {"task": task})
+        return web.Response(body=body, content_type="application/json")
+
+    async with (
+        peer(None, elsewhere) as other,
+        peer(card_of(entry(binding, "URL/a")), handler) as url,
+        Client(url, auth="secret", timeout=30, retries=None) as client,
+    ):
+        for status in (307, 308):  # noqa: B007
+            seen.clear()
+            assert (await client.send(asking("x"))).task.id == "t"
+            assert [verb for verb, _ in seen] == ["POST", "POST"]
+        for status, there in ((302, ""), (307, other), (307, "/a/message:send"), (307, "http://[")):  # noqa: B007
+            if binding == "JSONRPC" and there == "/a/message:send":
+                there = "/a"
+            with pytest.raises(errors.UnavailableError, match="redirects"):
+                await client.send(asking("x"))
+
+
+async def test_a_certificate_that_nobody_vouches_for_is_no_connection(tmp_path: Any) -> None:
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=elsewhere.example"]
+    await asyncio.to_thread(subprocess.run, [*made, "-keyout", key, "-out", cert], check=True, capture_output=True)
+    agent = Agent(name="Echo", description="Says it again.", version="1", skills=[])
+    agent.handle(lambda task: task.text)
+    context = ssl.create_default_context(cafile=str(cert))
+    async with serve(agent, tls_cert=str(cert), tls_key=str(key)) as server:
+        for tls in (None, context):  # nobody vouches for it; it is somebody else's
+            with pytest.raises(errors.UnavailableError):
+                await Client.connect(server.http_url, tls=tls, retries=None)
+        plain = v1.AgentCard(name="Plain")
+        for binding, address in (("JSONRPC", f"http://{server.http_address}/"), ("GRPC", server.grpc_address)):
+            del plain.supported_interfaces[:]
+            plain.supported_interfaces.add(url=address, protocol_binding=binding, protocol_version="1.0")
+            async with Client(plain, timeout=30, retries=None) as client:
+                with pytest.raises(errors.UnavailableError):
+                    await client.get("t")
+
+
+async def test_a_stream_that_says_nothing_of_its_task_ends_as_it_does() -> None:
+    async def handler(request: web.Request) -> web.StreamResponse:
+        return web.Response(text=": nothing\n\n", content_type="text/event-stream")
+
+    async with peer(card_of(entry("HTTP+JSON", "URL")) | {"capabilities": {"streaming": True}}, handler) as url:
+        async with Client(url, timeout=30) as client:
+            assert [event async for event in client.stream(asking("x"))] == []
+        async with RemoteAgent(url, timeout=30) as agent:
+            with pytest.raises(errors.InvalidAgentResponseError, match="nothing"):
+                await agent.generate("x")
