@@ -148,6 +148,9 @@ class Options:
     ignore_inline_push: bool = option(
         False, "ignore a push config inside a send instead of refusing it while push is off (I-61)"
     )
+    check_output_modes: bool = option(
+        True, "refuse a send whose `acceptedOutputModes` hold none of the media types that the card offers"
+    )
     redact_push_credentials: bool = option(
         False, "leave credentials and token out of answers that hold push configs (I-60)"
     )

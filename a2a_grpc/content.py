@@ -5,6 +5,7 @@ Each failure names the field (ERR-06). Required fields are not here (methods.py)
 """
 
 import re
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import orjson
@@ -29,12 +30,45 @@ _UNFIT_IN_HEADER: Final = re.compile(r"[\x00-\x1f\x7f]")
 _AUTH_SCHEME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
+_MEDIA_TYPE: Final = re.compile(r"[!#$&^_.+a-z0-9-]{1,127}/[!#$&^_.+a-z0-9-]{1,127}")
+
+
+class Modes:
+    """Media types of a card, of its skills among them; `*/*` and `text/*` stand for many."""
+
+    def __init__(self, *modes: str) -> None:
+        self._modes = frozenset(map(_kind, modes))
+        self._groups = frozenset(mode.partition("/")[0] for mode in self._modes)
+
+    def have(self, media_type: str) -> bool:
+        """Whether a media type is one of them; its parameters do not count."""
+        kind = _kind(media_type)
+        known = not self._modes.isdisjoint((kind, kind.partition("/")[0] + "/*", "*/*"))
+        return known and _MEDIA_TYPE.fullmatch(kind) is not None
+
+    def meet(self, wanted: Iterable[str]) -> bool:
+        """Whether one of them is among what somebody wants, who may say `*/*`, `text/*` or, as of old, `text`."""
+        for kind in map(_kind, wanted):
+            group, _, rest = kind.partition("/")
+            if group == "*" or self.have(kind) or (rest in ("", "*") and group in self._groups) or "*" in self._groups:
+                return True
+        return False
+
+
+def _kind(media_type: str) -> str:
+    return media_type.partition(";")[0].strip().lower()
+
+
 class Rules:
-    """The content rules of one agent: accepted media types (OP-SEND-08) and limits (DATA-15)."""
+    """The content rules of one agent: media types that it takes and gives (OP-SEND-08), and limits (DATA-15)."""
 
     def __init__(self, agent: Agent, options: Options) -> None:
-        modes = [*agent.default_input_modes, *(mode for skill in agent.skills for mode in skill.input_modes)]
-        self._accepted = frozenset(mode.lower() for mode in modes)
+        self._accepted = Modes(
+            *agent.default_input_modes, *(mode for skill in agent.skills for mode in skill.input_modes)
+        )
+        self._offered = Modes(
+            *agent.default_output_modes, *(mode for skill in agent.skills for mode in skill.output_modes)
+        )
         self._options = options
         self._guard = Guard(options.push_allow, options.push_https_only)
 
@@ -52,17 +86,20 @@ class Rules:
             raise InvalidParamsError(violations=[("message.parts", text)])
         for position, part in enumerate(parts):
             path = f"message.parts[{position}]"
-            if part.media_type and not self._accepts(part.media_type):
-                text = f"Media type {part.media_type} is not accepted"
+            if part.media_type and not self._accepted.have(part.media_type):
+                text = f"Media type {part.media_type[:80]!r} is not accepted"
                 raise ContentTypeNotSupportedError(text, violations=[(f"{path}.mediaType", text)])
             if part.WhichOneof("content") == "url" and not part.url:
                 raise InvalidParamsError(violations=[(f"{path}.url", "must not be empty")])
+        self._check_modes(request.configuration.accepted_output_modes)
         check_history(request.configuration, "configuration.")
         self._check_push(request)
 
-    def _accepts(self, media_type: str) -> bool:
-        kind = media_type.split(";")[0].strip().lower()
-        return not self._accepted.isdisjoint((kind, kind.split("/")[0] + "/*", "*/*", "*"))
+    def _check_modes(self, wanted: Sequence[str]) -> None:
+        """Refuse a send of somebody who can read nothing of what the agent offers, before it does any work."""
+        if wanted and self._options.check_output_modes and not self._offered.meet(wanted):
+            text = "None of the accepted output modes is offered"
+            raise ContentTypeNotSupportedError(text, violations=[("configuration.acceptedOutputModes", text)])
 
     def _check_push(self, request: v1.SendMessageRequest) -> None:
         if not request.configuration.HasField("task_push_notification_config"):

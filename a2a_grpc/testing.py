@@ -15,6 +15,7 @@ from aiohttp import web
 from google.protobuf.message import Message
 
 from a2a_grpc.agent import Agent
+from a2a_grpc.auth import Authorizer, Policy
 from a2a_grpc.bindings import wire
 from a2a_grpc.bindings.jsonrpc import JsonRpc
 from a2a_grpc.bindings.rest import Rest
@@ -32,11 +33,20 @@ ORIGIN: Final = "http://memory"
 
 @asynccontextmanager
 async def serve(
-    agents: Agent | Mapping[str, Agent], *, store: str = "memory:", **options: Any
+    agents: Agent | Mapping[str, Agent],
+    *,
+    store: str = "memory:",
+    authenticators: Policy | None = None,
+    authorizer: Authorizer | None = None,
+    **options: Any,
 ) -> AsyncIterator[Server]:
-    """A running server on free loopback ports; keywords are options of config.Options. Default store: memory."""
+    """A running server on free loopback ports; keywords are options of config.Options. Default store: memory.
+
+    authenticators, authorizer: as those of Server; default: as the options say, which is nothing.
+    """
     given = {"grpc": "127.0.0.1:0", "http": "127.0.0.1:0", "grace": 0.0, **options}
-    async with Server(agents, Options(store=store, **given)) as server:
+    settings = Options(store=store, **given)
+    async with Server(agents, settings, authenticators=authenticators, authorizer=authorizer) as server:
         yield server
 
 

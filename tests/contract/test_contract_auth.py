@@ -1,6 +1,7 @@
 """Who may call what: every operation on every wire and version, for every kind of caller."""
 
 import base64
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, suppress
 from functools import partial
@@ -12,9 +13,13 @@ import pytest
 import pytest_asyncio
 from a2a_stubs import v1
 from google.protobuf.message import Message
+from joserfc import jwt
+from joserfc.jwk import ECKey
 
 from a2a_grpc.auth import AllOf, AnyOf, ApiKey, BearerKey, hashed
 from a2a_grpc.auth_basic import Basic, hash_password
+from a2a_grpc.auth_jwt import JWT
+from a2a_grpc.auth_keys import FixedKeys
 from a2a_grpc.call import V03, V1, Call, Caller
 from a2a_grpc.config import Options
 from a2a_grpc.errors import (
@@ -32,6 +37,14 @@ from tests.contract.cells import HERE, HOOK, STREAMING, WIRES, Cell, Refusal, Si
 pytestmark = pytest.mark.stores("memory")
 
 SCOPES = frozenset({"a2a"})
+ISSUER = "https://issuer.example"
+SIGNS = ECKey.generate_key("P-256", {"kid": "one"})
+
+
+def token(**claims: Any) -> dict[str, str]:
+    """The header with a token of alice's."""
+    made = {"iss": ISSUER, "aud": "a2a", "sub": "alice", "scope": "a2a", "exp": int(time.time()) + 3600, **claims}
+    return {"authorization": "Bearer " + jwt.encode({"alg": "ES256", "kid": "one"}, made, SIGNS)}
 
 
 def callers() -> dict[str, Caller]:
@@ -53,6 +66,7 @@ def policy() -> AnyOf:
         ApiKey(keys, scopes=("a2a",)),
         Basic({"alice": hash_password("pass:word")}),
         BearerKey(keys),
+        JWT(ISSUER, "a2a", keys=FixedKeys([SIGNS]), scopes=("a2a",), subject=lambda claims: claims["sub"]),
         AllOf(apart["query"], apart["cookie"]),
     )
 
@@ -99,10 +113,15 @@ TASKLESS = {"ListTasks", "GetExtendedAgentCard"}
 WHO: Mapping[str, tuple[dict[str, str], type[A2AError] | None]] = {
     "no credential": ({}, UnauthenticatedError),
     "wrong": ({"x_api_key": "alicE"}, UnauthenticatedError),
+    "expired": (token(exp=1), UnauthenticatedError),
+    "for somebody else": (token(aud="others"), UnauthenticatedError),
     "lacking scope": ({"x_api_key": "weak"}, PermissionDeniedError),
+    "lacking scope in a token": (token(scope="other"), PermissionDeniedError),
     "not allowed": ({"x_api_key": "alice", "x_rule": "read"}, PermissionDeniedError),
     "other owner": ({"x_api_key": "bob"}, TaskNotFoundError),
+    "other owner with a token": (token(sub="bob"), TaskNotFoundError),
     "right": ({"x_api_key": "alice"}, None),
+    "right with a token": (token(), None),
 }
 """Headers of a caller, and the error that an operation on a task of alice's ends with."""
 
@@ -124,23 +143,55 @@ async def task(request: pytest.FixtureRequest, cell: Cell) -> AsyncIterator[v1.T
     gates[gate].set()
 
 
-@pytest.mark.parametrize("who", [name for name in WHO if name != "right"])
+@pytest.mark.parametrize("who", [name for name, row in WHO.items() if row[1]])
 @pytest.mark.requirement("AUTH-01", "AUTH-03", "AUTH-04", "AUTH-05", "ERR-08", "ERR-09", "GRPC-13", "EQ-04", "BL-04")
 @pytest.mark.requirement("I-38", "ERR-07")
 async def test_who_may_not_is_refused_everywhere_and_changes_nothing(cell: Cell, task: v1.Task, who: str) -> None:
     headers, error = WHO[who]
+    assert error is not None
+    reads = ("Get", "List") if who == "not allowed" else ()
+    await is_refused(cell, task, headers, error, reads)
+
+
+ELSEWHERE = {
+    "another tenant of one's own": ({"x_api_key": "alice"}, "acme"),
+    "a tenant that is not for the caller": ({"x_api_key": "tied"}, "acme"),
+    "a tenant that nobody has": ({"x_api_key": "alice"}, "initech"),
+    "a tenant that the caller has": ({"x_api_key": "tied"}, "globex"),
+}
+
+
+@pytest.mark.needs("tenant")
+@pytest.mark.parametrize("where", ELSEWHERE)
+@pytest.mark.requirement("TENANT-05", "TENANT-06", "TENANT-07", "AUTH-04", "ERR-07")
+async def test_a_task_is_unknown_in_every_other_tenant(cell: Cell, task: v1.Task, where: str) -> None:
+    headers, tenant = ELSEWHERE[where]
+    await is_refused(cell, task, headers, TaskNotFoundError, (), tenant)
+
+
+async def is_refused(
+    cell: Cell,
+    task: v1.Task,
+    headers: dict[str, str],
+    error: type[A2AError],
+    allowed: tuple[str, ...],
+    tenant: str = "",
+) -> None:
+    """Every operation on a task of alice's is refused with an error, and nothing changes. allowed: beginnings of names
+    of operations that are not."""
     before = await state(cell, task)
-    for operation, request in requests(task.id):
-        reads = who == "not allowed" and operation.startswith(("Get", "List"))
-        if not can_say(cell, operation) or reads or (error is TaskNotFoundError and operation in TASKLESS):
+    for operation, request in requests(task.id, tenant):
+        passed = operation.startswith(allowed) if allowed else False
+        if not can_say(cell, operation) or passed or (error is TaskNotFoundError and operation in TASKLESS):
             continue
-        assert error is not None
         found = await cell.refuses(error, operation, request, **headers)
         if error is TaskNotFoundError:
-            unknown = dict(requests(fresh("task")))[operation]
+            unknown = dict(requests(fresh("task"), tenant))[operation]
             assert answer(await cell.refuses(error, operation, unknown, **headers)) == answer(found)
         if error is UnauthenticatedError:
             assert 'ApiKey realm="a2a"' in found.headers["www-authenticate"]
+        if error is PermissionDeniedError and not allowed:
+            assert 'scope="a2a"' in found.headers["www-authenticate"]
     assert await state(cell, task) == before
 
 
@@ -158,8 +209,11 @@ async def test_others_see_their_own_list_and_card(cell: Cell, task: v1.Task) -> 
         assert task.id in {found.id for found in (await cell.client.list()).tasks}
 
 
+@pytest.mark.parametrize("who", [name for name, row in WHO.items() if row[1] is None])
 @pytest.mark.requirement("AUTH-01", "AUTH-04", "EQ-04", "GRPC-13")
-async def test_who_may_can_do_everything(cell: Cell, task: v1.Task) -> None:
+async def test_who_may_can_do_everything(cell: Cell, task: v1.Task, who: str) -> None:
+    client = await cell.connect(headers={name.replace("_", "-"): value for name, value in WHO[who][0].items()})
+    cell = Cell(cell.binding, cell.version, cell.store, cell.site, client)
     ended = task.status.state == v1.TASK_STATE_COMPLETED
     done = []
     for operation, request in requests(task.id):
@@ -322,7 +376,7 @@ async def test_the_card_says_what_is_asked(site: Site, version: str) -> None:
     async with site.http.get(url, headers={"a2a-version": version}) as reply:
         card = await reply.json()
     schemes = card["securitySchemes"]
-    assert set(schemes) == {"apiKey", "basic", "bearer", "inQuery", "inCookie"}
+    assert set(schemes) == {"apiKey", "basic", "bearer", "inQuery", "inCookie", "jwt"}
     if version == V1:
         assert schemes["inCookie"] == {"apiKeySecurityScheme": {"name": "session", "location": "cookie"}}
         assert card["securityRequirements"][0] == {"schemes": {"apiKey": {"list": ["a2a"]}}}

@@ -229,3 +229,14 @@ async def test_a_plain_function_works_in_a_thread(cell: Cell) -> None:
 @pytest.mark.requirement("BL-15")
 async def test_what_a_generator_yields_is_one_artifact(cell: Cell) -> None:
     assert texts(await cell.task("Hel lo wor ld")) == ["Hel lo wor ld "]
+
+
+@pytest.mark.site(agent="picky")
+@pytest.mark.requirement("OP-SEND-08", "OP-SEND-10")
+async def test_a_caller_who_can_read_nothing_of_what_is_offered_is_told_so_first(cell: Cell) -> None:
+    for operation in ("SendMessage", "SendStreamingMessage"):
+        request = said(modes=["image/png", "video/*"], context_id=fresh("context"))
+        path = ("configuration.acceptedOutputModes",)
+        await cell.refuses(ContentTypeNotSupportedError, operation, request, *path)
+    for modes in (["image/png", "text/plain"], ["text/*"], ["*/*"], ["TEXT/PLAIN; charset=utf-8"], ["text"]):
+        assert texts(await cell.task("echo fine", modes=modes)) == ["fine"]

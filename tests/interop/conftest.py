@@ -21,6 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SERVE = ("-m", "a2a_grpc", "serve", "tests.interop.agent:agent", "--store", "memory:", "--push-notifications")
 WEBHOOK = "hooks.example"
 """Where the clients want to be called. Nobody is there, and the server says so in its log."""
+REFUSED = "credential refused"
+"""What the log says of clients that try."""
 PORTS = ("--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--log-level", "warning")
 
 
@@ -53,7 +55,7 @@ def serving(log: Path, *options: str) -> Iterator[Served]:
             yield Served(told["card"].partition("/.well-known/")[0], told["GRPC"])
         finally:
             process.terminate()
-    told_of = [line for line in log.read_text().splitlines() if WEBHOOK not in line]
+    told_of = [line for line in log.read_text().splitlines() if WEBHOOK not in line and REFUSED not in line]
     assert (process.returncode, told_of) == (0, [])
 
 
@@ -76,16 +78,17 @@ def made(variable: str) -> Path:
     return Path(value)
 
 
-def output(*command: str | Path, code: int = 0, timeout: float = 120) -> str:
-    """What a command prints; it must end with this exit code, and within some seconds."""
-    done = subprocess.run(list(map(str, command)), cwd=ROOT, capture_output=True, text=True, timeout=timeout)
+def output(*command: str | Path, code: int = 0, timeout: float = 120, cwd: Path = ROOT, **env: str) -> str:
+    """What a command prints; it must end with this exit code, and within some seconds. env: more of an environment."""
+    words, told = list(map(str, command)), {**os.environ, **env}
+    done = subprocess.run(words, cwd=cwd, env=told, capture_output=True, text=True, timeout=timeout)
     assert done.returncode == code, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout if code == 0 else done.stdout + done.stderr
 
 
-def steps(*command: str | Path) -> dict[str, dict[str, Any]]:
+def steps(*command: str | Path, **env: str) -> dict[str, dict[str, Any]]:
     """The steps that a client program takes, in order, with the facts that it saw."""
-    lines = [json.loads(line) for line in output(*command).strip().split("\n")]
+    lines = [json.loads(line) for line in output(*command, **env).strip().split("\n")]
     found = {line.pop("step"): line for line in lines}
     assert len(found) == len(lines), "a step was told twice"
     return found

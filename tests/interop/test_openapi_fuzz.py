@@ -24,5 +24,5 @@ def test_what_the_document_promises_holds_for_whatever_is_asked(tmp_path: Path) 
     with serving(tmp_path / "log") as served:
         words = ("run", f"{served.url}/openapi.json", "--no-color", "--max-time", str(SECONDS), "--max-examples", "5")
         limits = ("--phases", "coverage,fuzzing", "--request-timeout", "60", "--checks", ",".join(CHECKS))
-        told = output(command, *words, *limits, "--suppress-health-check", "all", timeout=SECONDS + 300)
+        told = output(command, *words, *limits, "--suppress-health-check", "all", timeout=SECONDS + 300, cwd=tmp_path)
     assert " generated" in told and "FAIL" not in told

@@ -89,10 +89,10 @@ def spelled(facts: dict[str, Any]) -> dict[str, Any]:
     return {**facts, **({"state": state} if state else {})}
 
 
-def check(served: Served, name: str, binding: str, version: str, card: str) -> None:
-    """Take a client through the scenario and compare what it saw."""
+def check(served: Served, name: str, binding: str, version: str, card: str, **env: str) -> None:
+    """Take a client through the scenario and compare what it saw. env: what it is told by its environment."""
     several = (version, card) * (len(CLIENTS[name][2]) > 1)
-    found = steps(*program(name), served.url, binding, *several)
+    found = steps(*program(name), served.url, binding, *several, **env)
     lacks = (*LACKS.get((name, binding, version), ()), *(("list",) if version == "0.3" else ()))
     wanted = {step: facts for step, facts in SCENARIO.items() if step not in lacks}
     assert set(found) == set(wanted) | set(MESSAGES)

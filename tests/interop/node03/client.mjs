@@ -62,7 +62,17 @@ async function push(client, taskId) {
   show("push-delete", { left: (await list()).length });
 }
 
+// A2A_METADATA in the environment is NAME=VALUE, to be sent with every call.
+const [, shownName, shownValue] = /^([^=]+)=(.*)$/.exec(process.env.A2A_METADATA ?? "") ?? [];
+const interceptor = {
+  before: async (args) => {
+    const serviceParameters = { ...args.options?.serviceParameters, [shownName]: shownValue };
+    args.options = { ...args.options, serviceParameters };
+  },
+  after: async () => {},
+};
 const factory = new sdk.ClientFactory({
+  clientConfig: { interceptors: shownName ? [interceptor] : [] },
   transports: [new sdk.JsonRpcTransportFactory(), new sdk.RestTransportFactory(), new GrpcTransportFactory()],
   preferredTransports: [binding],
 });

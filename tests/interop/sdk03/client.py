@@ -1,8 +1,13 @@
-"""Takes the scenario through a2a-sdk 0.3.x. Usage: client.py BASE_URL BINDING; prints one JSON line a step."""
+"""Takes the scenario through a2a-sdk 0.3.x. Usage: client.py BASE_URL BINDING; prints one JSON line a step.
+
+A2A_SHOW in the environment is SCHEME=SECRET of the card, to be shown by the SDK's own means. Those work on JSON-RPC
+alone; else A2A_METADATA, NAME=VALUE, is sent by the HTTP client or the channel.
+"""
 
 import asyncio
 import base64
 import json
+import os
 import sys
 from collections.abc import AsyncIterator, Awaitable
 from typing import Any
@@ -11,6 +16,7 @@ import grpc.aio
 import httpx
 from a2a import types as a2a
 from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
+from a2a.client.auth.interceptor import AuthInterceptor
 from a2a.client.errors import A2AClientJSONRPCError
 
 URL, BINDING = sys.argv[1:]
@@ -79,18 +85,43 @@ async def push(client: Any, task: str) -> None:
         show(step, task=row.task_id == task, id=kept.id, url=kept.url, token=kept.token)
 
 
+class Secrets:
+    """What the SDK asks for the secret of a scheme."""
+
+    async def get_credentials(self, scheme: str, _: Any) -> str | None:
+        known, _, secret = os.environ.get("A2A_SHOW", "").partition("=")
+        return secret if secret and scheme == known else None
+
+
+METADATA = dict([os.environ["A2A_METADATA"].split("=", 1)]) if "A2A_METADATA" in os.environ else {}
+
+
+async def with_metadata(proceed: Any, details: Any, request: Any) -> Any:
+    more = [*(details.metadata or ()), *METADATA.items()]
+    return await proceed(details._replace(metadata=grpc.aio.Metadata(*more)), request)
+
+
+class Unary(grpc.aio.UnaryUnaryClientInterceptor):
+    intercept_unary_unary = staticmethod(with_metadata)
+
+
+class Stream(grpc.aio.UnaryStreamClientInterceptor):
+    intercept_unary_stream = staticmethod(with_metadata)
+
+
 async def main() -> None:
-    http = httpx.AsyncClient()
+    shows = [AuthInterceptor(Secrets())]
+    http = httpx.AsyncClient(headers=METADATA if BINDING == "HTTP+JSON" else {})
     card = await A2ACardResolver(http, URL).get_agent_card()
     config = {
         "httpx_client": http,
-        "grpc_channel_factory": grpc.aio.insecure_channel,
+        "grpc_channel_factory": lambda url: grpc.aio.insecure_channel(url, interceptors=[Unary(), Stream()]),
         "supported_transports": [BINDING],
         "use_client_preference": True,
     }
-    client = ClientFactory(ClientConfig(streaming=False, **config)).create(card)
-    streaming = ClientFactory(ClientConfig(**config)).create(card)
-    polling = ClientFactory(ClientConfig(streaming=False, polling=True, **config)).create(card)
+    client = ClientFactory(ClientConfig(streaming=False, **config)).create(card, interceptors=shows)
+    streaming = ClientFactory(ClientConfig(**config)).create(card, interceptors=shows)
+    polling = ClientFactory(ClientConfig(streaming=False, polling=True, **config)).create(card, interceptors=shows)
     show("card", name=card.name, versions=[card.protocol_version])
 
     done = await only(client.send_message(message("hello")))

@@ -1,11 +1,13 @@
 """Takes the scenario through a2a-sdk 1.x. Usage: client.py BASE_URL BINDING VERSION CARD; prints one JSON line a step.
 
 CARD is the version in which the card is asked for: that of the SDK is 1.0. With an agent that offers both, 0.3 is what
-makes the SDK choose its compatibility transports.
+makes the SDK choose its compatibility transports. A2A_SHOW in the environment is SCHEME=SECRET of the card, to be shown
+by the SDK's own means.
 """
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import AsyncIterator, Awaitable
 from typing import Any
@@ -14,6 +16,7 @@ import grpc.aio
 import httpx
 from a2a import types as a2a
 from a2a.client import ClientConfig, ClientFactory
+from a2a.client.auth.interceptor import AuthInterceptor
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value
 
@@ -93,16 +96,25 @@ async def push(client: Any, task: str) -> None:
     show("push-delete", left=len((await client.list_task_push_notification_configs(everything)).configs))
 
 
+class Secrets:
+    """What the SDK asks for the secret of a scheme."""
+
+    async def get_credentials(self, scheme: str, _: Any) -> str | None:
+        known, _, secret = os.environ.get("A2A_SHOW", "").partition("=")
+        return secret if secret and scheme == known else None
+
+
 async def main() -> None:
+    shows = [AuthInterceptor(Secrets())]
     config = {
         "httpx_client": httpx.AsyncClient(headers={"A2A-Version": CARD}),
         "grpc_channel_factory": grpc.aio.insecure_channel,
         "supported_protocol_bindings": [BINDING],
     }
-    client = await ClientFactory(ClientConfig(streaming=False, **config)).create_from_url(URL)
+    client = await ClientFactory(ClientConfig(streaming=False, **config)).create_from_url(URL, interceptors=shows)
     card = client._card
     show("card", name=card.name, versions=sorted({row.protocol_version for row in card.supported_interfaces}))
-    streaming = ClientFactory(ClientConfig(**config)).create(card)
+    streaming = ClientFactory(ClientConfig(**config)).create(card, interceptors=shows)
 
     done = await only(client.send_message(request("hello")))
     show("send", state=state(done.status), text=text(*done.artifacts))
