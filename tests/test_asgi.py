@@ -15,6 +15,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 
 from a2a_grpc import Agent, Options, Server
 from a2a_grpc.bindings.asgi import AsgiHost
+from a2a_grpc.bindings.asgi_exchange import Exchange, Watch
 from a2a_grpc.bindings.asgi_grpc import NO_TRAILERS
 from a2a_grpc.bindings.streams import Streams
 from a2a_grpc.errors import InvalidParamsError, TaskNotFoundError, UnauthenticatedError
@@ -348,3 +349,20 @@ async def test_a_v03_call_is_refused_in_its_own_words() -> None:
     told = await call(host(service), "/a2a.v1.A2AService/GetTask", b"\n\x07tasks/1")
     assert told.trailers["grpc-status"] == "3"
     assert frames(told.body) == []
+
+
+@pytest.mark.parametrize(
+    ("subject", "name"),
+    [
+        ("CN=alice,O=Shop", "alice"),
+        (r"O=a\,CN=admin,CN=bob", "bob"),
+        (r"CN=a\2Cb\\", "a,b"),
+        ("O=x+CN=c", "c"),
+        ("", None),
+    ],
+)
+@pytest.mark.requirement("AUTH-06")
+async def test_a_certificate_is_known_by_its_common_name(subject: str, name: str | None) -> None:
+    scope = {"path": "/", "headers": [], "extensions": {"tls": {"client_cert_name": subject}}}
+    shown = Exchange(scope, Any, Any, Watch(1)).certificate()
+    assert (shown and shown.common_name) == name

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import ssl
 from pathlib import Path
 
 import aiohttp
@@ -18,9 +19,11 @@ from a2a_grpc.call import GRPC, JSONRPC, REST, V03, V1
 from a2a_grpc.client import Client
 from tests.asgi_calls import frame, frames
 from tests.hosts import ENVOY
+from tests.test_auth_mtls import certs
 from tests.test_cli import PATIENCE, SLOW_AGENT, Serving, run, serving, start
 
 pytestmark = pytest.mark.skipif(not ENVOY, reason="no pyvoy, or no shared libpython, here")
+__all__ = ["certs"]
 WORDS = ("slow:agent", "--engine", "envoy", "--store", "memory:")
 
 
@@ -116,6 +119,25 @@ async def test_envoy_ends_at_once_with_a_second_signal_or_its_parent(folder: Pat
                 server.process.send_signal(number)
         assert await asyncio.wait_for(server.process.wait(), PATIENCE) != 0
         await closed(server.grpc)
+
+
+async def test_tls_is_for_every_wire_and_asks_clients_for_certificates(folder: Path, certs: Path) -> None:
+    files = {"cert": "server.pem", "key": "server.key", "client-ca": "authority.pem"}
+    words = [word for name, file in files.items() for word in (f"--tls-{name}", str(certs / file))]
+    trust = ssl.create_default_context(cafile=str(certs / "authority.pem"))
+    async with serving(*WORDS, *words, cwd=folder) as server:
+        path = server.url + "/.well-known/agent-card.json"
+        async with aiohttp.ClientSession() as http:
+            with pytest.raises(aiohttp.ClientError):
+                await http.get(path, ssl=trust)
+            trust.load_cert_chain(certs / "alice.pem", certs / "alice.key")
+            async with http.get(path, ssl=trust) as reply:
+                assert reply.headers["strict-transport-security"]
+                assert (await reply.json())["supportedInterfaces"][0]["url"] == server.url + "/"
+        shown = [(certs / file).read_bytes() for file in ("authority.pem", "alice.key", "alice.pem")]
+        async with grpc.aio.secure_channel(server.grpc, grpc.ssl_channel_credentials(*shown)) as channel:
+            answer = await v1_grpc.A2AServiceStub(channel).SendMessage(said())
+            assert answer.task.status.state == v1.TASK_STATE_COMPLETED
 
 
 async def closed(address: str) -> None:

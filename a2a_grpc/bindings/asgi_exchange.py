@@ -7,6 +7,7 @@ the body is read; the first two cancel the running task (GRPC-11, SSE-06, BL-35)
 
 import asyncio
 import math
+import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from contextlib import suppress
 from typing import Any, Final
@@ -29,6 +30,9 @@ PATIENCE: Final = 0.05
 
 LOOK: Final = 0.5
 """Seconds between two looks at a server that says at once that there is nothing new, instead of waiting."""
+
+_PART: Final = re.compile(r"(?:\\.|[^,+\\])+")
+"""A name and its value; what separates them may be a part of a value after a backslash."""
 
 _PATH: Final = "/:@!$&'()*+,;=~-._%"
 
@@ -124,12 +128,9 @@ class Exchange:
         return found
 
     def certificate(self) -> Certificate | None:
-        """What the caller has shown, of servers that tell: the name of the subject alone."""
+        """What the caller has shown, of servers that tell (extension `tls`): the common name alone."""
         shown = (self.scope.get("extensions") or {}).get("tls", {}).get("client_cert_name")
-        if not shown:
-            return None
-        pairs = [part.partition("=") for part in shown.split(",")]
-        return Certificate(next((value for key, _, value in pairs if key.strip().upper() == "CN"), ""))
+        return Certificate(_common_name(shown)) if shown else None
 
     # -- in
 
@@ -227,3 +228,12 @@ class Exchange:
         if not self.gone and self._task is not None:
             self.gone = True
             self._task.cancel()
+
+
+def _common_name(subject: str) -> str:
+    """The first CN of a distinguished name as RFC 4514 writes it, "" without one."""
+    for part in _PART.findall(subject):
+        key, _, value = part.partition("=")
+        if key.strip().upper() == "CN":
+            return re.sub(r"\\([0-9A-Fa-f]{2})", lambda found: chr(int(found[1], 16)), value).replace("\\", "")
+    return ""
