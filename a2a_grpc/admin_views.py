@@ -63,7 +63,7 @@ async def _streams(server: Server) -> dict[str, Any]:
 
 def webhook(found: Backlog, seal: Seal) -> dict[str, Any]:
     """A webhook that is behind; of its address only the host, None where the key of the secrets is not here."""
-    (agent, tenant, owner), kept, cursor, due, attempts, _ = found.delivery
+    (agent, tenant, owner), kept, cursor, due, attempts, _, failing_ms = found.delivery
     try:
         host = host_of(opened(kept, seal).url)
     except Sealed:
@@ -82,6 +82,7 @@ def webhook(found: Backlog, seal: Seal) -> dict[str, Any]:
         "reached": due,
         "attempts": attempts,
         "said": found.said,
+        "failing": _time(failing_ms) if failing_ms else None,
         "next": _time(found.next_ms) if waits and found.next_ms < NEVER else None,
         "givenUp": _time(found.given_up_ms) if found.given_up_ms else None,
     }

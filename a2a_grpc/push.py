@@ -24,12 +24,12 @@ from a2a_grpc.config import Options
 from a2a_grpc.content import opened
 from a2a_grpc.errors import A2AError, InvalidParamsError, TaskNotFoundError
 from a2a_grpc.protojson import dumps, to_json
-from a2a_grpc.push_hosts import Hosts, Outcome, Poster
+from a2a_grpc.push_hosts import LONGEST_REST, Hosts, Outcome, Poster
 from a2a_grpc.push_secrets import Seal, Sealed
 from a2a_grpc.tasks.bus import Bus
 from a2a_grpc.tasks.start import now_ms
 from a2a_grpc.tasks.state import INTERRUPTED, Fold, state_of, status_of
-from a2a_grpc.tasks.store import NEVER, Delivery, Event, PushConfig, Scope, Store, TooMany
+from a2a_grpc.tasks.store import NEVER, Delivery, Event, PushConfig, Report, Scope, Store, TooMany
 from a2a_grpc.v03 import down_event, down_result
 
 log: Final = logging.getLogger("a2a_grpc")
@@ -47,7 +47,11 @@ LEAST_BATCH: Final = 5.0
 """Seconds at least for which a claimed config is served before others have their turn."""
 WATCHED: Final = 10_000
 """Tasks whose commits wake the delivery at once; of all others it learns by looking."""
-RESTS: Final = "its host is left alone, or busy with others"
+FEWEST: Final = 3
+"""Attempts at least before a webhook is given up, if so many fit into the time: two single failures, with a server that
+was stopped in between, are no reason."""
+RESTS: Final = "its host fails and is left alone for a while"
+BUSY: Final = "its host is busy with others"
 LAST_STEPS: Final = 0.5
 """Seconds for what is being sent when the server stops."""
 TOKEN_HEADER: Final = "X-A2A-Notification-Token"
@@ -64,31 +68,32 @@ class Form(NamedTuple):
     body: Callable[[v1.StreamResponse], bytes] | None
 
 
-def _told(payload: v1.StreamResponse) -> bool:
+def _heard(payload: v1.StreamResponse) -> bool:
     """Whether readers hear of an event at all: not of what the user said (I-08)."""
     return not payload.HasField("message")
 
 
 FORMS: Final[Mapping[str, Form]] = {
-    V1: Form("application/a2a+json", _told, to_json),
+    V1: Form("application/a2a+json", _heard, to_json),
     V03: Form("application/json", lambda payload: status_of(payload) is not None, None),
 }
 """By the version that made the config (PUSH-10, PUSH-11, PUSH-29, V03-37)."""
 
-OLD_EVENTS: Final = Form("application/json", _told, lambda payload: dumps(down_event(payload)))
+OLD_EVENTS: Final = Form("application/json", _heard, lambda payload: dumps(down_event(payload)))
 """What v0.3 receivers get where the options say so (I-50)."""
 
 
 @dataclass(slots=True)
 class _Sending:
-    """A claimed config at work. cursor: what is done with; attempts: failures so far; said: what went wrong last; fold:
-    the task as it was sent last, where whole tasks are sent."""
+    """A claimed config at work. cursor: what is done with; attempts: failures so far, since failing_ms; said: what went
+    wrong last; fold: the task as it was sent last, where whole tasks are sent."""
 
     poster: Poster
     delivery: Delivery
     config: v1.TaskPushNotificationConfig
     cursor: int
     attempts: int
+    failing_ms: int
     said: str = ""
     fold: Fold | None = None
 
@@ -120,7 +125,7 @@ class Deliverer:
         self.seal = Seal(options.secret_keys)
         self._forms = {**FORMS, V03: OLD_EVENTS} if options.v03_push == "event" else FORMS
         self.hosts = Hosts(max(1, options.push_concurrency // 4))
-        self._limit = attempts_within(options.push_give_up)
+        self._fewest = min(FEWEST, attempts_within(options.push_give_up))
         # A claim outlives the batch and the one request that may be under way at its end.
         self._batch = max(options.push_timeout, LEAST_BATCH)
         self._claim_ms = int((self._batch + 2 * options.push_timeout + 2) * 1000)
@@ -246,7 +251,7 @@ class Deliverer:
     async def _deliver(self, poster: Poster, delivery: Delivery, until: float) -> None:
         """Send what is due to one webhook, until there is no more, it fails, or others are to have their turn."""
         nobody = v1.TaskPushNotificationConfig(task_id=delivery.config.task_id, id=delivery.config.config_id)
-        sending = _Sending(poster, delivery, nobody, delivery.cursor, delivery.attempts)
+        sending = _Sending(poster, delivery, nobody, delivery.cursor, delivery.attempts, delivery.failing_ms)
         try:
             await self._report(sending, await self._attempt(sending, until))
         except asyncio.CancelledError:
@@ -263,8 +268,9 @@ class Deliverer:
             return self._failed(sending, Outcome(False, str(fault)))
         host = host_of(sending.config.url)
         if wait := await self.hosts.enter(host):
-            sending.said = RESTS
-            return wait
+            ill, least = self.hosts.ill(host), max(self._options.push_give_up, LONGEST_REST)
+            sending.said = RESTS if ill else BUSY
+            return self._given_up(sending) if ill and self._fails_for(sending, least) else wait
         outcome = None
         try:
             outcome = await self._follow(sending, until)
@@ -283,7 +289,7 @@ class Deliverer:
                     outcome = await self._send(sending, form, event)
                     if not outcome.delivered:
                         return outcome
-                    sending.attempts, sending.said = 0, ""
+                    sending.attempts, sending.failing_ms, sending.said = 0, 0, ""
                     # The next turn is claimed anew: it may be of another trace.
                     waited = state_of(event.payload) in INTERRUPTED
                 sending.cursor = event.sequence
@@ -328,27 +334,40 @@ class Deliverer:
         """Count a failure; seconds to wait before the next attempt, infinite when there is to be none (PUSH-15)."""
         sending.attempts += 1
         sending.said = outcome.said
-        config = sending.config
-        what = config.task_id, config.id, host_of(config.url), outcome.said
-        if outcome.gone or sending.attempts >= self._limit:
-            log.error("task %s: webhook %s at %s is given up: %s", *what)
-            return float("inf")
-        wait = max(outcome.wait, _nominal_wait(sending.attempts) * random.uniform(0.5, 1.0))
+        long = self._fails_for(sending, self._options.push_give_up)
+        if outcome.gone or (long and sending.attempts >= self._fewest):
+            return self._given_up(sending)
         if sending.attempts == 1:
-            log.warning("task %s: webhook %s at %s failed and is tried again: %s", *what)
-        return wait
+            log.warning("task %s: webhook %s at %s failed and is tried again: %s", *_told(sending))
+        return max(outcome.wait, _nominal_wait(sending.attempts) * random.uniform(0.5, 1.0))
+
+    def _fails_for(self, sending: _Sending, seconds: float) -> bool:
+        """Note that a webhook fails; whether it has done so for some time."""
+        now = now_ms()
+        sending.failing_ms = sending.failing_ms or now
+        return now - sending.failing_ms >= seconds * 1000
+
+    def _given_up(self, sending: _Sending) -> float:
+        log.error("task %s: webhook %s at %s is given up: %s", *_told(sending))
+        return float("inf")
 
     async def _report(self, sending: _Sending, wait: float) -> None:
         """Say how far a claimed config has come; the claim ends, and it is not to be tried again before `wait`."""
         now, dead = now_ms(), wait == float("inf")
         next_ms = NEVER if dead else now + int(wait * 1000) if wait else 0
-        report = sending.cursor, sending.attempts, next_ms, sending.said, now if dead else 0
+        report = Report(sending.cursor, sending.attempts, next_ms, sending.said, sending.failing_ms, now if dead else 0)
         try:
-            await self._store.delivered(sending.delivery, *report)
+            await self._store.delivered(sending.delivery, report)
         except Exception:
             log.exception(
                 "task %s: the store did not note what a webhook has got; it may get it twice", sending.config.task_id
             )
+
+
+def _told(sending: _Sending) -> tuple[str, str, str, str]:
+    """What the log may say of a webhook: task, id, host, and what went wrong."""
+    config = sending.config
+    return config.task_id, config.id, host_of(config.url), sending.said
 
 
 def host_of(url: str) -> str:

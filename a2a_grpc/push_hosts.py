@@ -66,6 +66,10 @@ class Hosts:
         now = time.monotonic()
         return {name: host.rests_until - now for name, host in self._hosts.items() if host.rests_until > now}
 
+    def ill(self, name: str) -> bool:
+        """Whether a host has failed so often that deliveries to it are left to a single one now and then."""
+        return name in self._hosts and self._hosts[name].failures >= TRIP
+
     async def enter(self, name: str) -> float:
         """0 if a delivery to a host may begin, which then is to `leave`; else the seconds to come back after."""
         give_up = time.monotonic() + LINGER

@@ -17,11 +17,11 @@ from a2a_grpc.call import V03, Call, trace_headers, trace_of
 from a2a_grpc.config import Options
 from a2a_grpc.errors import InvalidParamsError
 from a2a_grpc.protojson import encode
-from a2a_grpc.push import attempts_within
+from a2a_grpc.push import RESTS, attempts_within
 from a2a_grpc.push_hosts import TRIP, Hosts
 from a2a_grpc.server import Server
 from a2a_grpc.tasks.start import now_ms
-from a2a_grpc.tasks.store import Scope
+from a2a_grpc.tasks.store import Backlog, Report, Scope
 from tests.faults.workers import worker
 from tests.receivers import PATIENCE, Got, Receiver, in_turn, receiver
 
@@ -349,6 +349,48 @@ async def test_a_webhook_is_given_up_after_its_time_or_at_once_if_it_is_gone(sta
         await create(server, task.id, hook(f"{there.url}/again", "one"))  # made anew, it is alive again
         await send(server, "parts 1 0", task_id=task.id)
         await there.until(lambda: any("COMPLETED" in str(got.json) for got in there.got))
+
+
+@pytest.mark.parametrize(("attempts", "dies"), [(1, False), (9, True)])
+@pytest.mark.requirement("PUSH-15")
+async def test_a_webhook_is_given_up_for_failing_long_and_more_than_now_and_then(attempts: int, dies: bool) -> None:
+    async with serving(push_give_up=60.0) as server, receiver(in_turn(lambda: web.Response(status=500))) as there:
+        await server.engine.push.stop()
+        task = await send(server, "count 5 0", hook(there.url))
+        now = now_ms()
+        [claim] = await server.store.due("dead", now, now + 1000, 9)
+        await server.store.delivered(claim, Report(0, attempts, 0, "status 500", now - 61_000))
+        server.engine.push.start()
+        if dies:
+            await given_up(server, 1)
+        else:
+            log = await log_of(server, task.id)
+            await there.until(lambda: [got.number for got in there.got] == [1, *log])
+
+
+@pytest.mark.requirement("PUSH-15", "PUSH-19", "BL-44")
+async def test_of_many_webhooks_at_a_dead_host_all_are_given_up_in_time_though_few_are_called(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in ("push", "push_hosts"):
+        monkeypatch.setattr(f"a2a_grpc.{module}.LONGEST_REST", 0.5)
+
+    async def broken(_: Got) -> web.Response:
+        return web.Response(status=503)
+
+    async with serving(push_give_up=0.5) as server, receiver(broken) as there:
+        for _ in range(40):
+            await send(server, "ask", hook(there.url))
+        dead = await given_up(server, 40)
+        assert len(there.got) < 2 * len(dead)
+        assert RESTS in {found.said for found in dead}
+
+
+async def given_up(server: Server, count: int) -> list[Backlog]:
+    async with asyncio.timeout(PATIENCE):
+        while len(found := await server.store.backlog(("", ""), 99, True)) < count:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    return found
 
 
 @pytest.mark.requirement("PUSH-03", "PUSH-14", "PUSH-18")

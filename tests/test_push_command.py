@@ -13,7 +13,7 @@ from a2a_grpc.cli import main
 from a2a_grpc.push_secrets import Seal, new_key
 from tests.receivers import PATIENCE, Got, Receiver, receiver
 from tests.stores import postgres_url
-from tests.test_push import create, heard, hook, send, serving
+from tests.test_push import create, given_up, heard, hook, send, serving
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -30,12 +30,6 @@ async def push(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, li
     code = await asyncio.to_thread(main, ["push", *words])
     said = capsys.readouterr()
     return code, [json.loads(line) for line in said.out.splitlines()], said.err
-
-
-async def given_up(server: Any, count: int) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while len(await server.store.backlog(("", ""), 99, True)) < count:  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
 
 
 class Moody:

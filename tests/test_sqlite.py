@@ -337,6 +337,7 @@ async def test_no_statement_looks_at_tasks_it_does_not_need(store: SQLiteStore) 
         schema.VERSION,
         schema.VERSION_CLEAR,
         schema.CROWDED,  # reads one index in order
+        schema.COUNTS,  # reads indexes of what is behind and what is held, which is little
         schema.FREE_CLAIMS,  # once, at the start
         schema.LOST_TO_OTHERS,  # reads the index of running turns
     }

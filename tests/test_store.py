@@ -18,6 +18,7 @@ from a2a_grpc.tasks.store import (
     Duplicate,
     LeaseLost,
     LeaseTaken,
+    Report,
     Retention,
     Scope,
     Snapshot,
@@ -386,10 +387,10 @@ async def test_a_delivery_is_claimed_reported_and_tried_again(store: Store) -> N
     claims = await asyncio.gather(*(store.due(name, NOW, NOW + 1000, 1) for name in ("one", "two")))
     assert sorted(delivery.config.config_id for found in claims for delivery in found) == ["p", "q"]
     [first] = claims[0]
-    await store.delivered(first, first.cursor, 3, NOW + 500)
+    await store.delivered(first, Report(first.cursor, 3, NOW + 500))
     assert await due(store, NOW + 499) == {}
     assert await due(store, NOW + 500) == {first.config.config_id: (0, 1, 3)}
-    await store.delivered(first, 1, 0, 0)
+    await store.delivered(first, Report(1, 0, 0))
     assert first.config.config_id not in await due(store, NOW + 9000)
     await store.commit(Change(ANN, "t", 1, NOW, events=events(1, "x"), notify=2))
     assert (await due(store, NOW + 9001))[first.config.config_id] == (1, 2, 0)
@@ -400,17 +401,17 @@ async def test_a_late_report_disturbs_neither_a_newer_one_nor_a_new_config(store
     await create(store, push_configs=[config("p")], notify=1)
     [late] = await store.due("late", NOW, NOW + 10, 1)
     [prompt] = await store.due("prompt", NOW + 10, NOW + 20, 1)
-    await store.delivered(prompt, 1, 0, 0)
-    await store.delivered(late, 0, 5, NOW + 99_999)
+    await store.delivered(prompt, Report(1, 0, 0))
+    await store.delivered(late, Report(0, 5, NOW + 99_999))
     await store.commit(Change(ANN, "t", 1, NOW, events=events(1, "x"), notify=2))
     assert await due(store, NOW + 20) == {"p": (1, 2, 0)}
     await store.put_push_config(ANN, config("p", body=b"new"), 9)
     assert await due(store, NOW + 99_999) == {}
-    await store.delivered(prompt, 9, 0, 0)
+    await store.delivered(prompt, Report(9, 0, 0))
     await store.commit(Change(ANN, "t", 2, NOW, events=events(2, "x"), notify=3))
     assert await due(store, NOW + 99_999) == {"p": (2, 3, 0)}
     await store.delete_push_config(ANN, "t", "p")
-    await store.delivered(prompt, 3, 0, 0)
+    await store.delivered(prompt, Report(3, 0, 0))
     await store.commit(Change(ANN, "t", 3, NOW, events=events(3, "x"), notify=4))
     assert await due(store, NOW + 99_999) == {}
 
@@ -426,14 +427,16 @@ async def test_what_was_given_up_lies_in_the_backlog_until_it_is_taken_up_again(
     )
     claims = {delivery.config.config_id: delivery for delivery in await store.due("me", NOW, NOW + 9, 10)}
     assert {delivery.trace for delivery in claims.values()} == {"00-trace"}
-    await store.delivered(claims["p"], 0, 7, NEVER, "status 500", NOW + 5)
-    await store.delivered(claims["q"], 0, 2, NOW + 70, "status 503")
+    await store.delivered(claims["p"], Report(0, 7, NEVER, "status 500", NOW + 1, NOW + 5))
+    await store.delivered(claims["q"], Report(0, 2, NOW + 70, "status 503", NOW + 2))
     await store.commit(Change(ANN, "t", 1, NOW, token=1, events=events(1, "x"), notify=2))
     found = await dead(store, given_up=True)
-    assert found == {"p": Backlog(Delivery(ANN, config("p"), 0, 2, 7, "00-trace"), NEVER, NOW + 5, "status 500")}
+    assert found == {
+        "p": Backlog(Delivery(ANN, config("p"), 0, 2, 7, "00-trace", NOW + 1), NEVER, NOW + 5, "status 500")
+    }
     behind = await dead(store, given_up=False)
     assert behind["p"] == found["p"]
-    assert behind["q"] == Backlog(Delivery(ANN, config("q"), 0, 2, 2, "00-trace"), NOW + 70, 0, "status 503")
+    assert behind["q"] == Backlog(Delivery(ANN, config("q"), 0, 2, 2, "00-trace", NOW + 2), NOW + 70, 0, "status 503")
     assert [one.delivery.config.config_id for one in await store.backlog(("t", "p"), 10, False)] == ["q"]
     assert len(await store.backlog(("", ""), 1, False)) == 1
     assert await due(store, NOW + 10**12) == {"q": (0, 2, 2)}
@@ -452,8 +455,8 @@ async def test_what_there_is_to_look_after_is_counted(store: Store) -> None:
     assert row is not None and row.trace == "00-over"
     assert await store.counts(NOW) == Counts(3, 0, 1, 0)
     claims = {delivery.config.config_id: delivery for delivery in await store.due("me", NOW, NOW + 9, 10)}
-    await store.delivered(claims["p"], 1, 0, 0)
-    await store.delivered(claims["q"], 0, 7, NEVER, "status 500", NOW + 5)
+    await store.delivered(claims["p"], Report(1, 0, 0))
+    await store.delivered(claims["q"], Report(0, 7, NEVER, "status 500", NOW + 1, NOW + 5))
     assert await store.counts(NOW + 50) == Counts(1, 1, 1, 0)
     assert await store.counts(NOW + 100_000) == Counts(1, 1, 1, 1)
 
@@ -463,7 +466,7 @@ async def test_a_webhook_that_was_given_up_goes_with_its_config_and_with_its_tas
     for name in ("t", "u"):
         await create(store, name, push_configs=[config("p", name), config("q", name)], notify=1)
     for delivery in await store.due("me", NOW, NOW + 9, 10):
-        await store.delivered(delivery, 0, 1, NEVER, "status 410", NOW)
+        await store.delivered(delivery, Report(0, 1, NEVER, "status 410", NOW, NOW))
     await store.put_push_config(ANN, config("p"), 9)
     await store.delete_push_config(ANN, "t", "q")
     assert [one.delivery.config.task_id for one in await store.backlog(("", ""), 9, True)] == ["u", "u"]

@@ -23,6 +23,7 @@ from a2a_grpc.tasks.store import (
     Duplicate,
     Event,
     PushConfig,
+    Report,
     Retention,
     Scope,
     TaskPage,
@@ -42,6 +43,7 @@ class _Push:
     attempts: int = 0
     next_ms: int = 0  # also the end of a claim: claims of an earlier process died with it
     said: str = ""
+    failing_ms: int = 0
     given_up_ms: int = 0
 
 
@@ -325,19 +327,17 @@ class MemoryStore:
 
     def _delivery(self, push: _Push) -> Delivery:
         row = self._tasks[push.config.task_id].row
-        return Delivery(row.scope, push.config, push.cursor, push.due, push.attempts, row.trace)
+        return Delivery(row.scope, push.config, push.cursor, push.due, push.attempts, row.trace, push.failing_ms)
 
-    async def delivered(
-        self, delivery: Delivery, cursor: int, attempts: int, next_ms: int, said: str = "", given_up_ms: int = 0
-    ) -> None:
+    async def delivered(self, delivery: Delivery, report: Report) -> None:
         """Report on a claimed delivery (see Store.delivered)."""
         task_id, config_id = delivery.config.task_id, delivery.config.config_id
         entry = self._find(delivery.scope, task_id)
         push = entry and entry.push.get(config_id)
         # A report that knows less than is stored comes from a claim that ran out, or speaks of a replaced config.
-        if push and push.config == delivery.config and push.cursor <= cursor:
-            push.cursor, push.attempts, push.next_ms = cursor, attempts, next_ms
-            push.said, push.given_up_ms = said, given_up_ms
+        if push and push.config == delivery.config and push.cursor <= report.cursor:
+            for name, value in report._asdict().items():
+                setattr(push, name, value)
             self._pending.pop((task_id, config_id), None)
             self._queue(push)
 
@@ -356,7 +356,7 @@ class MemoryStore:
         dead = [push for push, config in zip(found, configs, strict=True) if push and push.config == config]
         dead = [push for push in dead if push.given_up_ms]
         for push in dead:
-            push.attempts, push.next_ms, push.said, push.given_up_ms = 0, 0, "", 0
+            push.attempts, push.next_ms, push.said, push.failing_ms, push.given_up_ms = 0, 0, "", 0, 0
         return len(dead)
 
     async def counts(self, now_ms: int) -> Counts:

@@ -28,6 +28,7 @@ from a2a_grpc.tasks.store import (
     Event,
     OtherSchema,
     PushConfig,
+    Report,
     Retention,
     Scope,
     TaskPage,
@@ -226,15 +227,13 @@ class PostgresStore:
 
         return await self._link.transact(work)
 
-    async def delivered(
-        self, delivery: Delivery, cursor: int, attempts: int, next_ms: int, said: str = "", given_up_ms: int = 0
-    ) -> None:
+    async def delivered(self, delivery: Delivery, report: Report) -> None:
         """Report on a claimed delivery (see Store.delivered)."""
         config = delivery.config
         values = sql.values_of(delivery.scope, task_id=config.task_id, config_id=config.config_id, config=config.config)
-        ahead = self._link.ahead_ms() if 0 < next_ms < NEVER else 0
-        report = {"cursor": cursor, "attempts": attempts, "next_ms": next_ms + ahead}
-        await self._link.rows(sql.DELIVERED, values | report | {"said": said, "given_up_ms": given_up_ms})
+        if 0 < report.next_ms < NEVER:
+            report = report._replace(next_ms=report.next_ms + self._link.ahead_ms())
+        await self._link.rows(sql.DELIVERED, values | report._asdict())
 
     async def backlog(self, after: tuple[str, str], limit: int, given_up: bool) -> list[Backlog]:
         """Configs that are behind (see Store.backlog)."""

@@ -73,6 +73,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             slot TEXT PRIMARY KEY, mark BIGINT NOT NULL, at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP)""",
         "CREATE INDEX tasks_to_cancel ON tasks (holder) WHERE cancel IS NOT NULL",
     ),
+    ("ALTER TABLE push_configs ADD COLUMN failing_ms BIGINT NOT NULL DEFAULT 0",),
 )
 """Statements that lead from schema n to n + 1, from the empty database on."""
 
@@ -200,7 +201,7 @@ PUT_CONFIG: Final = """INSERT INTO push_configs (task, config_id, config, versio
     VALUES (:task, :config_id, :config, :version, :extra, :cursor, :cursor)
     ON CONFLICT (task, config_id) DO UPDATE SET config = excluded.config, version = excluded.version,
     extra = excluded.extra, cursor = excluded.cursor, due = excluded.due, attempts = 0, next_ms = 0, holder = '',
-    said = '', given_up_ms = 0"""
+    said = '', failing_ms = 0, given_up_ms = 0"""
 OTHER_CONFIGS: Final = "SELECT count(*) FROM push_configs WHERE task = :task AND config_id <> :config_id"
 # A task without such configs gives one row of nothing, a missing task none.
 CONFIGS: Final = f"""SELECT task_id, config_id, config, version, extra
@@ -210,7 +211,9 @@ CONFIG: Final = f"""SELECT task_id, config_id, config, version, extra FROM push_
     WHERE task_id = :task_id AND {MINE} AND config_id = :config_id"""
 DROP_CONFIG: Final = "DELETE FROM push_configs WHERE task = :task AND config_id = :config_id"
 # A scope, a config, and the rest of a Delivery.
-_DELIVERY: Final = "agent, tenant, owner, task_id, config_id, config, version, extra, cursor, due, attempts, trace"
+_DELIVERY: Final = (
+    "agent, tenant, owner, task_id, config_id, config, version, extra, cursor, due, attempts, trace, failing_ms"
+)
 DUE: Final = f"""SELECT {_DELIVERY}, task FROM push_configs JOIN tasks ON id = task
     WHERE cursor < due AND next_ms <= :now_ms ORDER BY next_ms LIMIT :limit"""
 CLAIM: Final = """UPDATE push_configs SET holder = :holder, next_ms = :until_ms
@@ -218,9 +221,9 @@ CLAIM: Final = """UPDATE push_configs SET holder = :holder, next_ms = :until_ms
 FREE_CLAIMS: Final = "UPDATE push_configs SET holder = '', next_ms = 0 WHERE holder <> ''"
 # A report that knows less than is stored comes from a claim that ran out, or speaks of a replaced config.
 DELIVERED: Final = f"""UPDATE push_configs SET cursor = :cursor, attempts = :attempts, next_ms = :next_ms, holder = '',
-    said = :said, given_up_ms = :given_up_ms
+    said = :said, failing_ms = :failing_ms, given_up_ms = :given_up_ms
     WHERE task = {_TASK} AND config_id = :config_id AND config = :config AND cursor <= :cursor"""
-REVIVE: Final = """UPDATE push_configs SET attempts = 0, next_ms = 0, said = '', given_up_ms = 0
+REVIVE: Final = """UPDATE push_configs SET attempts = 0, next_ms = 0, said = '', failing_ms = 0, given_up_ms = 0
     WHERE task = (SELECT id FROM tasks WHERE task_id = :task_id) AND config_id = :config_id AND config = :config
     AND given_up_ms > 0 RETURNING config_id"""
 
@@ -234,12 +237,12 @@ def backlog(given_up: bool) -> str:
 
 def delivery_of(row: Sequence[Any]) -> Delivery:
     """The Delivery that a row of `DUE` or `backlog` begins with."""
-    return Delivery(Scope(*row[:3]), PushConfig(*row[3:8]), *row[8:12])
+    return Delivery(Scope(*row[:3]), PushConfig(*row[3:8]), *row[8:13])
 
 
 def backlog_of(row: Sequence[Any]) -> Backlog:
     """A row of `backlog`."""
-    return Backlog(delivery_of(row), *row[12:])
+    return Backlog(delivery_of(row), *row[13:])
 
 
 # -- for operators

@@ -25,6 +25,7 @@ from a2a_grpc.tasks.store import (
     Duplicate,
     Event,
     PushConfig,
+    Report,
     Retention,
     Scope,
     TaskPage,
@@ -234,13 +235,11 @@ class SQLiteStore:
 
         return await self._file.write(work)
 
-    async def delivered(
-        self, delivery: Delivery, cursor: int, attempts: int, next_ms: int, said: str = "", given_up_ms: int = 0
-    ) -> None:
+    async def delivered(self, delivery: Delivery, report: Report) -> None:
         """Report on a claimed delivery (see Store.delivered)."""
         config = delivery.config
         values = _of(delivery.scope, task_id=config.task_id, config_id=config.config_id, config=config.config)
-        values |= {"cursor": cursor, "attempts": attempts, "next_ms": next_ms, "said": said, "given_up_ms": given_up_ms}
+        values |= report._asdict()
         await self._file.write(lambda connection: connection.execute(sql.DELIVERED, values).rowcount)
 
     async def backlog(self, after: tuple[str, str], limit: int, given_up: bool) -> list[Backlog]:

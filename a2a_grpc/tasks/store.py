@@ -110,7 +110,7 @@ class PushConfig(NamedTuple):
 
 class Delivery(NamedTuple):
     """A config that has something to send: follow the task's log after `cursor` up to `due` (PUSH-14, PUSH-18).
-    attempts: failures in a row so far. trace: as in TaskRow."""
+    attempts: failures in a row so far. trace: as in TaskRow. failing_ms: since when it fails, 0 if it does not."""
 
     scope: Scope
     config: PushConfig
@@ -118,6 +118,20 @@ class Delivery(NamedTuple):
     due: int
     attempts: int
     trace: str = ""
+    failing_ms: int = 0
+
+
+class Report(NamedTuple):
+    """What became of a delivery. cursor: events up to it are done with. attempts, failing_ms: as in Delivery. next_ms:
+    when it may be tried again; 0 with attempts 0: go on at once; NEVER with given_up_ms, the time when it was given up.
+    said: what went wrong last, "" for nothing."""
+
+    cursor: int
+    attempts: int = 0
+    next_ms: int = 0
+    said: str = ""
+    failing_ms: int = 0
+    given_up_ms: int = 0
 
 
 class Backlog(NamedTuple):
@@ -343,12 +357,9 @@ class Store(Protocol):
     async def due(self, holder: str, now_ms: int, until_ms: int, limit: int) -> list[Delivery]:
         """Claim configs that have something to send and whose time has come, until `until_ms`."""
 
-    async def delivered(
-        self, delivery: Delivery, cursor: int, attempts: int, next_ms: int, said: str = "", given_up_ms: int = 0
-    ) -> None:
-        """Report on a claimed delivery: events up to `cursor` are done with; `attempts` failures so far, `said` what
-        went wrong last; the next attempt not before `next_ms` (0 with attempts 0: go on at once), or NEVER with
-        `given_up_ms`. Nothing happens if the config was deleted or replaced meanwhile, or another report knows more."""
+    async def delivered(self, delivery: Delivery, report: Report) -> None:
+        """Report on a claimed delivery; the claim ends. Nothing happens if the config was deleted or replaced
+        meanwhile, or another report knows more."""
 
     async def backlog(self, after: tuple[str, str], limit: int, given_up: bool) -> list[Backlog]:
         """Configs of all scopes that are behind, or only those that were given up (the dead letters): in order of
