@@ -164,7 +164,10 @@ class Act:
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
         was, token = self._entered
-        HERE.reset(was)
+        try:
+            HERE.reset(was)
+        except ValueError:  # its task was thrown away, and this is said from elsewhere: there is nothing to take back
+            return
         if self._recorder:
             self._recorder.leave(token)
 

@@ -5,6 +5,7 @@ import threading
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from contextvars import copy_context
 from typing import Any
 
 import pytest
@@ -363,6 +364,21 @@ async def test_a_stream_whose_reader_leaves_is_no_error() -> None:
         assert trace.get_current_span().get_span_context().trace_id == 0
     [call] = watch.named("SendStreamingMessage")
     assert (call.attributes or {})["a2a.code"] == "CANCELED" and call.status.status_code is StatusCode.UNSET
+
+
+async def test_a_call_that_is_thrown_away_ends_without_noise(caplog: pytest.LogCaptureFixture) -> None:
+    class Still:
+        def __getattr__(self, name: str) -> Any:
+            async def called(*_: Any) -> None:
+                await asyncio.Event().wait()
+
+            return called
+
+    watch = Watch()
+    work = watch.telemetry.service(Still()).GetTask(v1.GetTaskRequest(id="t"), Call("GetTask"))
+    copy_context().run(work.send, None)  # begun in one context, closed in another
+    work.close()
+    assert [span.name for span in watch.spans] == ["GetTask"] and not caplog.records
 
 
 @pytest.mark.requirement("SEC-05")
