@@ -381,6 +381,7 @@ class Client:
             task=task,
             repeatable=self._repeatable(operation, request),
             sends=isinstance(request, v1.SendMessageRequest),
+            answers=isinstance(request, v1.SendMessageRequest) and bool(request.message.task_id),
         )
         if self._retries.patience <= 0:
             return Events(ways.first(), self._timeout)

@@ -173,13 +173,15 @@ class Told:
 
 class Ways(NamedTuple):
     """How a followed stream reaches the agent. first: opens it; resume(task_id, last id): opens it again; task(id):
-    reads a task; repeatable: whether `first` may be called twice; sends: whether `first` sends a message."""
+    reads a task; repeatable: whether `first` may be called twice; sends: whether it sends a message; answers: to a task
+    that there is, whose first appearance may still show its question."""
 
     first: Callable[[], Source]
     resume: Callable[[str, str], Source]
     task: Callable[[str], Awaitable[v1.Task]]
     repeatable: bool
     sends: bool
+    answers: bool = False
 
 
 class Following:
@@ -192,6 +194,7 @@ class Following:
         self._told = Told()
         self._last = last_event_id
         self._resumed = self._poll = False
+        self._stale = ways.answers
         self._failures = 0
         self._since: float | None = None
 
@@ -253,13 +256,14 @@ class Following:
         if self._numbered is None:
             self._numbered = bool(ident)
         self._told.take(event, whole=not self._numbered)
+        self._stale = self._stale and event.HasField("task")
         self._last = ident or self._last
         self._failures, self._since = 0, None
 
     def _over(self, fault: A2AError | None) -> bool:
         """Whether the end of a connection, by a fault or in order, is the end of the stream."""
         state = self._told.status.state
-        waits = self._ways.sends and state == v1.TASK_STATE_INPUT_REQUIRED
+        waits = self._ways.sends and state == v1.TASK_STATE_INPUT_REQUIRED and not self._stale
         return self._told.replied or state in TERMINAL or waits or (fault is None and state in INTERRUPTED)
 
     async def _catch_up(self) -> list[v1.StreamResponse]:

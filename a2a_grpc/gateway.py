@@ -21,6 +21,7 @@ from a2a_grpc import cards
 from a2a_grpc.bindings.streams import Running
 from a2a_grpc.call import GRPC, RESUME_EXTENSION, VERSIONS, Call
 from a2a_grpc.client import Client
+from a2a_grpc.client_auth import Tls
 from a2a_grpc.client_streams import number_of
 from a2a_grpc.client_wires import DEADLINE
 from a2a_grpc.errors import A2AError, UnavailableError, VersionNotSupportedError
@@ -100,7 +101,7 @@ class Upstream(v1_grpc.A2AServiceServicer):
         headers: Mapping[str, str] | None = None,
         forward: Iterable[str] = FORWARDED,
         card: v1.AgentCard | None = None,
-        tls: ssl.SSLContext | None = None,
+        tls: ssl.SSLContext | Tls | None = None,
         tenants: Iterable[str] = (),
     ) -> None:
         self.url = url if "://" in url else f"grpc://{url}"

@@ -380,3 +380,14 @@ async def test_a_missing_or_broken_card_is_told() -> None:
     async with peer({"name": 3}, unwanted) as url:
         with pytest.raises(errors.InvalidAgentResponseError):
             await Client.connect(url + "/.well-known/agent-card.json")
+
+
+@pytest.mark.requirement("I-18")
+async def test_a_delete_that_is_answered_without_a_result_is_done() -> None:
+    async def handler(request: web.Request) -> web.StreamResponse:
+        return web.json_response({"jsonrpc": "2.0", "id": (await request.json())["id"]})
+
+    async with peer(card_of(entry("JSONRPC")), handler) as url, Client(url) as client:
+        await client.delete_push_config("t", "c")
+        with pytest.raises(errors.InvalidAgentResponseError):
+            await client.get("t")

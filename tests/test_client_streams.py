@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -213,3 +214,61 @@ async def test_an_agent_that_cannot_be_subscribed_to_is_asked_for_its_task() -> 
     following = Following(Ways(first, resume, task, False, True), QUICK, False)
     _, told = await collected(event async for _, event in following.events())
     assert told == [v1.TASK_STATE_WORKING, v1.TASK_STATE_COMPLETED] and calls == [""]
+
+
+async def test_a_question_that_is_being_answered_is_not_the_end_of_the_stream() -> None:
+    asked = v1.Task(id="t", status=v1.TaskStatus(state="TASK_STATE_INPUT_REQUIRED"))
+    done = v1.Task(id="t", status=v1.TaskStatus(state="TASK_STATE_COMPLETED"))
+
+    async def first() -> Any:
+        yield "", v1.StreamResponse(task=asked)
+        raise errors.UnavailableError
+
+    async def resume(task_id: str, last: str) -> Any:
+        yield "", v1.StreamResponse(task=done)
+
+    async def task(task_id: str) -> v1.Task:
+        return done
+
+    for answers, states in ((True, [v1.TASK_STATE_COMPLETED]), (False, [])):
+        following = Following(Ways(first, resume, task, False, True, answers), QUICK, False)
+        assert (await collected(event async for _, event in following.events()))[1] == states
+
+
+asker = Agent(name="Asker", description="Asks before it works.", version="1", skills=[])
+
+
+@asker.handle
+async def asks(task: TaskHandle) -> str | None:
+    """One question, then the answer."""
+    if task.answer is None:
+        await task.ask("Which?")
+        return None
+    return f"got {task.answer}"
+
+
+@pytest.mark.parametrize("numbered", [True, False])
+@pytest.mark.parametrize(("binding", "version"), WIRES)
+async def test_a_subscriber_outlives_a_server_that_starts_again(
+    tmp_path: Path, binding: str, version: str, numbered: bool
+) -> None:
+    store = f"sqlite:{tmp_path}/tasks.db"
+    async with proxy("127.0.0.1:1") as between:
+        card = card_at(binding, version, between.address, numbered=numbered)
+        async with Client(card, version=version, retries=QUICK) as client:
+            async with serve(asker, store=store) as server:
+                between.target = address(server, binding)
+                task = (await client.send(asking("go"))).task
+                events = client.subscribe(task.id)
+                assert (await anext(events)).task.id == task.id
+                following = asyncio.create_task(collected(events))
+                await asyncio.sleep(0.05)
+            async with serve(asker, store=store) as server:
+                between.target = address(server, binding)
+                answer = asking("this", task_id=task.id, context_id=task.context_id)
+                async with Client(server.http_url, retries=QUICK) as other:
+                    assert (await other.send(answer)).task.status.state == v1.TASK_STATE_COMPLETED
+                async with asyncio.timeout(30):
+                    words, states = await following
+                assert words == "got this" and states[-1] == v1.TASK_STATE_COMPLETED
+                assert states.count(v1.TASK_STATE_COMPLETED) == 1

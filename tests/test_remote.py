@@ -1,7 +1,7 @@
 """Remote agents as local ones: runs, questions, the end of a run; and delegation from one agent to another."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -179,6 +179,30 @@ async def test_a_client_of_ones_own_carries_it_and_the_card_is_looked_at_when_as
 
 def said(text: str) -> v1.Message:
     return v1.Message(message_id=f"m-{text}", role="ROLE_USER", parts=[v1.Part(text=text)])
+
+
+class Recorder:
+    """A wire that answers with a message and keeps what it was sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[v1.Message] = []
+
+    async def unary(self, operation: str, request: Any, headers: Any) -> Any:
+        raise AssertionError("nothing is asked for")
+
+    async def stream(self, operation: str, request: Any, headers: Any) -> AsyncGenerator[Any, None]:
+        self.sent.append(request.message)
+        yield "", v1.StreamResponse(message=v1.Message(message_id="a", context_id="theirs"))
+
+
+@pytest.mark.requirement("CTX-05")
+async def test_a_conversation_is_named_by_the_agent_alone() -> None:
+    carrier = Recorder()
+    agent = RemoteAgent(Client.over(carrier, v1.AgentInterface(url="x:", protocol_version="1.0")))
+    first = await agent.generate("x")
+    await agent.generate("y", context_id=first.context_id)
+    assert [message.context_id for message in carrier.sent] == ["", "theirs"]
+    assert carrier.sent[0].message_id != carrier.sent[1].message_id
 
 
 # -- delegation

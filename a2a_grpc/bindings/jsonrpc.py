@@ -239,6 +239,9 @@ def result(
         value = loads(body)
     except ParseError:
         value = None
+    method = METHODS[V1][operation]
+    if isinstance(value, dict) and "jsonrpc" in value and not method.response.DESCRIPTOR.fields:
+        value.setdefault("result", None)  # which deployed servers leave out where there is nothing to say (I-18)
     if not isinstance(value, dict) or ("result" not in value and not isinstance(value.get("error"), dict)):
         if status >= 300:
             raise wire.received(None, None, None, status=status, headers=headers)
@@ -248,7 +251,6 @@ def result(
         raise wire.received(*told, status=status, headers=headers)
     if ident is not None and value.get("id") != ident:
         raise InvalidAgentResponseError("The reply has another id than the request")
-    method = METHODS[V1][operation]
     try:
         if version == V1:
             return decode(method.response, {} if value["result"] is None else value["result"])
