@@ -1,7 +1,7 @@
 """The documentation does what it says: its programs and commands run, and print what the pages show.
 
 Laws: a page is run from top to bottom in a folder of its own, as a newcomer would: a block whose first line is
-`# name.py` is saved as that file, a `console` block is typed, one marked `server` is left running until the next one.
+`# name.py` or `// name.mjs` is saved as that file, a `console` block is typed, one marked `server` is left running until the next one.
 The addresses of the pages are replaced by free ones. Shown output is compared line by line; `...` stands for anything:
 for lines, for a part of a line, or in JSON for a value and, as a name, for further members. What a page shows and
 nothing runs is a line of `ELSEWHERE`, with the reason.
@@ -32,9 +32,16 @@ from scripts import docs_tables
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
-RUN, SHOWN = {"console", "python"}, {"text", "json", "toml"}
+RUN, SHOWN = {"console", "python", "js"}, {"text", "json", "toml"}
 PORTS = ("8080", "50051", "9100")
-TOOLS = {"buf": ("A2A_BUF_MODULES", ".bin"), "grpcurl": ("A2A_GO_FOLDER", "bin")}
+PROGRAMS = {"a2a-grpc": "-m a2a_grpc", "python": "", "uvicorn": "-m uvicorn"}
+"""Commands that every reader has, and what Python is told to run."""
+TOOLS = {
+    "buf": ("A2A_BUF_MODULES", ".bin"),
+    "grpcurl": ("A2A_GO_FOLDER", "bin"),
+    "node": ("A2A_NODE1_MODULES", ".bin"),
+    "sdk-python": ("A2A_SDK1_PYTHON", ".."),
+}
 """Commands that a machine may lack, with the folder that they are in: an environment variable and what follows it."""
 ENGINE = "needs an engine; tests/test_deploy.py looks at the files, tests/faults/test_behind_nginx.py runs them"
 ELSEWHERE = {
@@ -76,7 +83,7 @@ def steps(text: str) -> Iterator[Step]:
         assert language in RUN | SHOWN, f"line {line}: a block of kind {language!r} would not be checked"
         if language == "console":
             yield from typed(body, mark or "command", line + 1)
-        elif name := re.match(r"# ([\w.]+\.\w+)\n", body):
+        elif name := re.match(r"(?:#|//) ([\w.]+\.\w+)\n", body):
             yield Step("file", name[1], [body], line)
         else:
             assert language in SHOWN, f"line {line}: a program needs a first line that names its file"
@@ -165,8 +172,11 @@ class Reader:
         self.ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
         commands = folder / "commands"
         commands.mkdir()
-        for name, words in (("a2a-grpc", "-m a2a_grpc"), ("python", ""), ("uvicorn", "-m uvicorn")):
-            (commands / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
+        pythons = [(name, sys.executable, words) for name, words in PROGRAMS.items()]
+        if official := os.environ.get("A2A_SDK1_PYTHON"):
+            pythons.append(("sdk-python", official, ""))
+        for name, python, words in pythons:
+            (commands / name).write_text(f'#!/bin/sh\nexec "{python}" {words} "$@"\n')
             (commands / name).chmod(0o755)
         found = [str(Path(os.environ[name]) / rest) for name, rest in TOOLS.values() if name in os.environ]
         self.environment = {
