@@ -1,7 +1,8 @@
 """The documentation does what it says: its programs and commands run, and print what the pages show.
 
 Laws: a page is run from top to bottom in a folder of its own, as a newcomer would: a block whose first line is
-`# name.py` or `// name.mjs` is saved as that file, a `console` block is typed, one marked `server` is left running until the next one.
+`# name.py` or `// name.mjs` is saved as that file, a `console` block is typed, one marked `server` is left running
+until the next one.
 The addresses of the pages are replaced by free ones. Shown output is compared line by line; `...` stands for anything:
 for lines, for a part of a line, or in JSON for a value and, as a name, for further members. What a page shows and
 nothing runs is a line of `ELSEWHERE`, with the reason.
