@@ -8,6 +8,7 @@ limits, then the tenant and the task (ERR-06, ERR-12, AUTH-05).
 
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import aclosing
 from typing import Final
 
 from a2a_stubs import google, v1, v1_grpc
@@ -30,7 +31,7 @@ from a2a_grpc.errors import (
 from a2a_grpc.methods import missing
 from a2a_grpc.protojson import MAX_DEPTH, unfit
 from a2a_grpc.tasks.engine import Engine, Started
-from a2a_grpc.tasks.state import TERMINAL, state_of
+from a2a_grpc.tasks.state import TERMINAL
 from a2a_grpc.tasks.store import PushConfig, Scope, TaskQuery
 
 _EVERY: Final = 1_000_000
@@ -45,6 +46,10 @@ Owner = Callable[[Call], str]
 def subject(call: Call) -> str:
     """The owner by default: the caller's subject (AUTH-04)."""
     return call.caller.subject
+
+
+def _asks(status: v1.TaskStatus) -> bool:
+    return status.state == v1.TASK_STATE_INPUT_REQUIRED
 
 
 class A2AService(v1_grpc.A2AServiceServicer):
@@ -107,11 +112,13 @@ class A2AService(v1_grpc.A2AServiceServicer):
         state = first.task.status.state
         if state in TERMINAL or (state == v1.TASK_STATE_INPUT_REQUIRED and self._options.close_on_input_required):
             return
-        closes = self._options.close_on_input_required
-        async for sequence, payload in self._engine.follow(scope, outcome, first.sequence):
-            yield self._numbered(sequence, payload, call)
-            if closes and state_of(payload) == v1.TASK_STATE_INPUT_REQUIRED:
-                return
+        closes, plain = self._options.close_on_input_required, RESUME_EXTENSION not in call.activated
+        async with aclosing(self._engine.batches(scope, outcome, first.sequence)) as batches:
+            async for events in batches:
+                for call.position, payload in events:
+                    yield payload if plain else self._numbered(call.position, payload, call)
+                    if closes and payload.HasField("status_update") and _asks(payload.status_update.status):
+                        return
 
     # -- tasks
 
@@ -163,8 +170,11 @@ class A2AService(v1_grpc.A2AServiceServicer):
             yield self._numbered(view.sequence, v1.StreamResponse(task=self._trimmed(view.task, None)), call)
             if ended:
                 return
-        async for sequence, payload in self._engine.follow(scope, request.id, after):
-            yield self._numbered(sequence, payload, call)
+        plain = RESUME_EXTENSION not in call.activated
+        async with aclosing(self._engine.batches(scope, request.id, after)) as batches:
+            async for events in batches:
+                for call.position, payload in events:
+                    yield payload if plain else self._numbered(call.position, payload, call)
 
     # -- push notification configs
 

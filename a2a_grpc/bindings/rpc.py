@@ -328,7 +328,12 @@ class _Door:
                     begun = True
                     if call.activated:
                         await self.announce(call, context)
-                for shown in down.event(event) if down else (event,):
+                if down is None:
+                    stream.waiting_since = time.monotonic()
+                    await context.write(event)
+                    stream.waiting_since = 0.0
+                    continue
+                for shown in down.event(event):
                     await stream.write(context.write(shown))
             for shown in down.finish() if down else ():
                 await stream.write(context.write(shown))

@@ -21,10 +21,11 @@ _LONGEST_INTERVAL: Final = 1.0
 class Stream:
     """One open stream, made by `Streams.open`.
 
-    error: why this side ended the stream; None while it has not.
+    error: why this side ended the stream; None while it has not. waiting_since: the `time.monotonic()` at which the
+    write began that is being awaited, 0.0 for none; set by `write`, or by hosts that spare themselves its call.
     """
 
-    __slots__ = ("_gone", "_label", "_stall_timeout", "_task", "_waiting_since", "error")
+    __slots__ = ("_gone", "_label", "_stall_timeout", "_task", "error", "waiting_since")
 
     def __init__(
         self, task: asyncio.Task[object], label: str, stall_timeout: float, gone: Callable[[], bool] | None
@@ -33,14 +34,14 @@ class Stream:
         self._label = label
         self._stall_timeout = stall_timeout
         self._gone = gone
-        self._waiting_since = 0.0
+        self.waiting_since = 0.0
         self.error: A2AError | None = None
 
     async def write(self, pending: Awaitable[object]) -> None:
         """Await a write; while it lasts the reader counts as stalling."""
-        self._waiting_since = time.monotonic()
+        self.waiting_since = time.monotonic()
         await pending
-        self._waiting_since = 0.0
+        self.waiting_since = 0.0
 
     def end(self, error: A2AError) -> None:
         """Cancel the stream's task with `error` as the reason. The first reason stays."""
@@ -53,7 +54,7 @@ class Stream:
         `time.monotonic()`."""
         if self.error is not None:
             return False
-        if self._waiting_since and now - self._waiting_since >= self._stall_timeout:
+        if self.waiting_since and now - self.waiting_since >= self._stall_timeout:
             _LOG.warning("stream %s: nothing was read for %g s, cut off", self._label, self._stall_timeout)
             text = f"Nothing was read for {self._stall_timeout:g} s; the stream was cut off"
             self.end(ResourceExhaustedError(text))
@@ -85,7 +86,7 @@ class Streams:
     def waiting(self) -> list[tuple[str, float]]:
         """For each open stream its label, and for how many seconds its reader has not read; 0 while it does."""
         now = time.monotonic()
-        return [(stream._label, now - since if (since := stream._waiting_since) else 0.0) for stream in [*self._open]]
+        return [(stream._label, now - since if (since := stream.waiting_since) else 0.0) for stream in [*self._open]]
 
     @contextmanager
     def open(self, label: str, stall_timeout: float, gone: Callable[[], bool] | None = None) -> Iterator[Stream]:

@@ -23,7 +23,7 @@ from a2a_grpc.tasks.feed import Feeds
 from a2a_grpc.tasks.handle import TurnEnded
 from a2a_grpc.tasks.start import Start, failure, now_ms
 from a2a_grpc.tasks.state import INTERRUPTED, TRANSITIONS, state_name, status_event, status_ms, status_of
-from a2a_grpc.tasks.store import Change, Dedupe, Duplicate, Event, Snapshot, Store, StoreError
+from a2a_grpc.tasks.store import Change, Dedupe, Duplicate, Event, LeaseTaken, Snapshot, Store, StoreError
 
 log: Final = logging.getLogger("a2a_grpc")
 
@@ -150,11 +150,16 @@ class Commits:
             self._state = status.state
         return self.sequence
 
-    async def _act(self, payload: v1.StreamResponse) -> None:
+    async def put(self, payload: v1.StreamResponse) -> None:
+        """Emit an event after which the function goes on; it waits here while too much waits for the store."""
+        if self.ending or self.stopped or asyncio.get_running_loop() is not self._loop:
+            await self._check(0)
         if self._payloads:
             self._open()
-        self._emit(payload)
-        if not self._soon and self._flusher is None:
+        self.sequence += 1
+        self._pending.append(Event(self.sequence, payload))
+        self._size += payload.ByteSize()
+        if self._flusher is None and not self._soon:
             self._flush_soon()
         if len(self._pending) > PENDING_EVENTS or self._size > PENDING_BYTES:
             await self._until(self._pending[0].sequence)
@@ -241,7 +246,8 @@ class Commits:
         change = self._opening or Change(self.scope, self.task_id, self.durable, 0, token=self.token)
         change.now_ms, change.events = now_ms(), batch
         if change.take is not None:  # from now on, however long the function thought before it said anything
-            change.take = change.take._replace(until_ms=change.now_ms + int(self._process.options.lease * 1000))
+            until_ms = change.now_ms + int(self._process.options.lease * 1000)
+            change.take = LeaseTaken(change.take.holder, until_ms, change.take.attempt)
         change.dedupe = self._sent.pop(last, change.dedupe)
         if self._process.options.push_notifications:
             change.notify = last

@@ -7,7 +7,7 @@ decides is a commit: two that want the same thing cannot both get it.
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -425,6 +425,10 @@ class Engine:
     def follow(self, scope: Scope, task_id: str, after: int) -> AsyncIterator[Event]:
         """The events after a number, as they are committed, up to the terminal one; see Feeds.follow."""
         return self.feeds.follow(scope, task_id, after)
+
+    def batches(self, scope: Scope, task_id: str, after: int) -> AsyncGenerator[Sequence[Event], None]:
+        """As `follow`, as many events at a time as there are; see Feeds.batches."""
+        return self.feeds.batches(scope, task_id, after)
 
     async def list(self, scope: Scope, query: TaskQuery, artifacts: bool) -> Page:
         """A page of tasks, with or without their artifacts (LIST-*)."""

@@ -6,7 +6,7 @@ and holds up nobody (STREAM-06, BL-02). Nothing is lost or doubled between snaps
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -108,6 +108,19 @@ class Feed:
             self._waiting.discard(waiter)
 
 
+def _shown(events: Sequence[Event]) -> tuple[Sequence[Event], bool]:
+    """What readers get of some events, which end with the terminal one; and whether that is among them."""
+    shown = []
+    for event in events:
+        kind = event.payload.WhichOneof("payload")
+        if kind == "message":
+            continue
+        shown.append(event)
+        if kind != "artifact_update" and state_of(event.payload) in TERMINAL:
+            return shown, True
+    return shown, False
+
+
 class Feeds:
     """The feeds of this process, by scope and task; a feed lives while a turn or a reader holds it. `holder`: the name
     of this process in leases."""
@@ -176,7 +189,18 @@ class Feeds:
             feed.close(fault)
 
     async def follow(self, scope: Scope, task_id: str, after: int) -> AsyncIterator[Event]:
-        """Every event with a number above `after`, in order, as it is committed; ends after the terminal one.
+        """`batches`, event by event."""
+        batches = self.batches(scope, task_id, after)
+        try:
+            async for events in batches:
+                for event in events:
+                    yield event
+        finally:
+            await batches.aclose()
+
+    async def batches(self, scope: Scope, task_id: str, after: int) -> AsyncGenerator[Sequence[Event], None]:
+        """Every event with a number above `after`, in order, as it is committed, as many at a time as there are; ends
+        after the terminal one.
 
         What the user said in later turns is passed over (I-08). Raises TaskNotFoundError when there is no such task
         or it is deleted, InternalError when the store failed the task's turn in this process (BL-03), and what the
@@ -198,15 +222,13 @@ class Feeds:
                         if known:
                             raise TaskNotFoundError
                         heard, looked = hint, -1  # it was not so
-                for event in events:
-                    position = event.sequence
-                    kind = event.payload.WhichOneof("payload")
-                    if kind == "message":
-                        continue
-                    yield event
-                    if kind != "artifact_update" and state_of(event.payload) in TERMINAL:
-                        return
                 if events:
+                    position = events[-1].sequence
+                    shown, over = _shown(events)
+                    if shown:
+                        yield shown
+                    if over:
+                        return
                     feed.passed(position)
                     looked = -1 if self._store.exclusive else looked
                 elif feed.fault is not None:

@@ -106,7 +106,7 @@ class Acts(Protocol):
     async def work(self, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None:
         """Emit WORKING."""
 
-    async def put_artifact(self, payload: v1.StreamResponse) -> None:
+    async def put(self, payload: v1.StreamResponse) -> None:
         """Emit an artifact event."""
 
     async def end(self, state: int, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None:
@@ -137,13 +137,13 @@ class Output:
 
         Raises InvalidAgentResponseError for what no part can hold, TurnEnded after the end of the turn.
         """
-        await self._put(value, append=self._begun, last=last)
+        await self._acts.put(self._chunk(value, self._begun, last))
 
     async def replace(self, value: Any, last: bool = False) -> None:
         """Put `value` in the place of everything written so far; else as `write`."""
-        await self._put(value, append=False, last=last)
+        await self._acts.put(self._chunk(value, False, last))
 
-    async def _put(self, value: Any, append: bool, last: bool) -> None:
+    def _chunk(self, value: Any, append: bool, last: bool) -> v1.StreamResponse:
         if self._done:
             raise InvalidAgentResponseError("the artifact has had its last chunk")
         payload = v1.StreamResponse()
@@ -160,12 +160,12 @@ class Output:
         add_parts(artifact.parts, value, self._media_type)
         self._begun, self._done = True, last
         self._text = isinstance(value, str) or artifact.parts[-1].WhichOneof("content") == "text"
-        await self._acts.put_artifact(payload)
+        return payload
 
     async def close(self) -> None:
         """Mark the end, as leaving the block does."""
         if self._begun and not self._done and self._text:
-            await self._put("", append=True, last=True)
+            await self.write("", last=True)
         self._done = True
 
     async def __aenter__(self) -> Self:
@@ -215,7 +215,7 @@ class TaskHandle:
     @property
     def text(self) -> str:
         """The text parts of the message, joined by line breaks; "" if there are none."""
-        return "\n".join(part.text for part in self.parts if part.WhichOneof("content") == "text")
+        return "\n".join([part.text for part in self.parts if part.WhichOneof("content") == "text"])
 
     @property
     def data(self) -> Any:

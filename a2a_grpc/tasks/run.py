@@ -146,13 +146,9 @@ class Turn(Commits):
     async def work(self, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None:
         """Emit WORKING."""
         await self._check(v1.TASK_STATE_WORKING)
-        await self._act(self._status(v1.TASK_STATE_WORKING, message, metadata))
-
-    async def put_artifact(self, payload: v1.StreamResponse) -> None:
-        """Emit an artifact event."""
-        if self.ending or self.stopped or asyncio.get_running_loop() is not self._loop:
-            await self._check(0)
-        await self._act(payload)
+        self._open()  # whose state comes first
+        self._state = v1.TASK_STATE_WORKING
+        await self.put(self._status(v1.TASK_STATE_WORKING, message, metadata))
 
     async def end(self, state: int, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None:
         """End the turn and return once that is stored."""

@@ -100,15 +100,15 @@ class _Artifact:
         if not self._own:
             first, self._whole, self._own = self._whole, v1.Artifact(), True
             self._whole.CopyFrom(first)
-            self._form = _text_form(first.parts)
+            self._form = _text_form(first.parts[-1]) if first.parts else None
         parts: Sequence[v1.Part] = chunk.parts
-        if self._form is not None and _text_form(parts[:1]) == self._form:
-            self._pieces.append(parts[0].text)
-            parts = parts[1:]
+        if self._form is not None and parts and _text_form(part := parts[0]) == self._form:
+            self._pieces.append(part.text)
+            parts = parts[1:] if len(parts) > 1 else ()
         if parts:
             whole = self.whole()
             whole.parts.extend(parts)
-            self._form = _text_form(whole.parts)
+            self._form = _text_form(whole.parts[-1])
         if chunk.name:
             self._whole.name = chunk.name
         if chunk.description:
@@ -138,14 +138,11 @@ def _sized(body: bytes) -> bytes:
     return bytes((*lead, size)) + body
 
 
-def _text_form(parts: Sequence[v1.Part]) -> tuple[str, str] | None:
-    """Media type and file name of the last part if it is text that more text may continue."""
-    if not parts:
+def _text_form(part: v1.Part) -> tuple[str, str] | None:
+    """Media type and file name of a part if it is text that more text may continue."""
+    if part.WhichOneof("content") != "text" or part.HasField("metadata"):
         return None
-    last = parts[-1]
-    if last.WhichOneof("content") != "text" or last.HasField("metadata"):
-        return None
-    return last.media_type, last.filename
+    return part.media_type, part.filename
 
 
 class Fold:
