@@ -10,8 +10,6 @@ import base64
 import json
 import os
 import platform
-import subprocess
-import sys
 import time
 from collections.abc import Iterable
 from importlib.metadata import version
@@ -25,8 +23,12 @@ from a2a_stubs import v1
 
 from a2a_grpc.bindings import jsonrpc, rest
 from a2a_grpc.call import GRPC, JSONRPC, V1
+from tests.bench.idle import about_idle
 from tests.bench.load import Battery, Sample, message_for, request_for
-from tests.bench.plan import GET, SCENARIOS, Load, Ratio, groups, loads
+from tests.bench.plan import GET, LIST, SCENARIOS, STREAM, Load, Ratio, groups, loads
+from tests.bench.plan import STORED as LISTED
+from tests.bench.process import Process, cores
+from tests.bench.readers import about_readers
 from tests.hosts import ENVOY
 
 STORED: Final = 8
@@ -35,45 +37,10 @@ STORED: Final = 8
 LIBRARIES: Final = ("grpcio", "aiohttp", "protobuf", "orjson", "uvloop")
 
 HEAD: Final = (
-    "| subject | base | wire | rate/s | base/s | ratio | from..to | goal | CPU us | base us | CPU ratio | client |",
-    "| --- | --- | --- | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |",
+    "| subject | base | wire | rate/s | base/s | ratio | from..to | goal | CPU us | base us | CPU ratio | p50 ms |"
+    " p99/p50 | client |",
+    "| --- | --- | --- | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
 )
-
-
-class Process:
-    """A server of servers.py. core: the one it may use, None for any. pid: its process; hosts: its addresses."""
-
-    def __init__(self, core: int | None, *words: str) -> None:
-        command = [sys.executable, "-m", "tests.bench.servers", *words]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        assert self._process.stdin and self._process.stdout
-        self._in, self._out = self._process.stdin, self._process.stdout
-        self.pid = self._process.pid
-        if core is not None:
-            os.sched_setaffinity(self.pid, {core})
-        self.hosts: dict[str, str] = json.loads(self._out.readline())
-
-    def cpu(self) -> float:
-        """CPU seconds so far, of all threads."""
-        self._in.write(b"\n")
-        self._in.flush()
-        return float(self._out.readline())
-
-    def host(self, wire: str) -> str:
-        """The address of a wire."""
-        return self.hosts["grpc" if wire == GRPC else "http"]
-
-    def stop(self) -> None:
-        """End it."""
-        self._in.close()
-        self._process.wait(30)
-
-
-def cores() -> tuple[int | None, int | None]:
-    """The core of the servers and that of the client."""
-    if not hasattr(os, "sched_setaffinity") or len(free := sorted(os.sched_getaffinity(0))) < 2:
-        return None, None
-    return free[0], free[-1]
 
 
 class Bench:
@@ -87,13 +54,13 @@ class Bench:
             os.sched_setaffinity(0, {own})
         self._servers: dict[str, Process] = {}
         self._start("memory")
-        self._start("watched")
-        if ENVOY:
-            self._start("envoy")
-        self._start("sqlite", str(folder / "bench.db"))
 
-    def _start(self, kind: str, *words: str) -> None:
-        self._servers[kind] = Process(self._core, kind, *words)
+    def _start(self, name: str, *words: str) -> None:
+        """Start a server, once; those with many tasks are filled later."""
+        if name == "sqlite":
+            words = (str(self._folder / "bench.db"),)
+        if name not in self._servers:
+            self._servers[name] = Process(self._core, "memory" if name == "listed" else name, *words)
 
     def stop(self) -> None:
         """End the servers."""
@@ -102,9 +69,16 @@ class Bench:
 
     async def run(self) -> list[dict[str, Any]]:
         """Measure everything; prints rows as they are ready."""
-        there = {"bare", *self._servers}
-        plan = [[ratio for ratio in ratios if ratio.subject.server in there] for ratios in groups(self._args.only)]
-        await self._prepare(load for ratios in plan for ratio in ratios for load in (ratio.subject, ratio.base))
+        left_out = set() if ENVOY else {"envoy"}
+        plan = [[row for row in ratios if row.subject.server not in left_out] for ratios in groups(self._args.only)]
+        wanted = [load for ratios in plan for load in loads(ratios)]
+        for name in dict.fromkeys(load.server for load in wanted if load.server != "bare"):
+            self._start(name)
+            if name == "listed":
+                battery = await self._open(Load(name, "echo", JSONRPC))
+                await battery.fire(0, LISTED)
+                battery.close()
+        await self._prepare(wanted)
         print(*HEAD, sep="\n", flush=True)
         return [row for ratios in plan for row in await self._group(ratios)]
 
@@ -112,13 +86,13 @@ class Bench:
         """Learn from our own server what the bare one has to answer, then start that."""
         known = {}
         for load in {load for load in wanted if load.server == "bare"}:
-            battery = await self._open(load._replace(server="memory"))
-            battery.close()
             scenario = SCENARIOS[load.scenario]
+            battery = await self._open(load._replace(server="listed" if scenario.operation == LIST else "memory"))
+            battery.close()
             known[_path(load)] = {
                 "operation": scenario.operation if load.wire == GRPC else "",
-                "stream": scenario.events,
-                "media": "text/event-stream" if scenario.events else "application/json",
+                "stream": scenario.operation == STREAM,
+                "media": "text/event-stream" if scenario.operation == STREAM else "application/json",
                 "answers": [base64.b64encode(answer).decode() for answer in battery.answers],
             }
         file = self._folder / "answers.json"
@@ -190,6 +164,9 @@ def _row(ratio: Ratio, subject: list[Sample], base: list[Sample]) -> dict[str, A
         "server_us": median(sample.server_us for sample in subject),
         "base_server_us": median(sample.server_us for sample in base),
         "cpu_ratio": median(other.server_us / one.server_us for one, other in pairs),
+        "middle_ms": median(sample.middle for sample in subject),
+        "base_middle_ms": median(sample.middle for sample in base),
+        "slow_ms": median(sample.slow for sample in subject),
         "client_busy": max(sample.client_busy for sample in (*subject, *base)),
     }
 
@@ -199,7 +176,8 @@ def _line(row: dict[str, Any]) -> str:
     return (
         f"| {row['subject']} | {row['base']} | {row['wire']} | {row['rate']:.0f} | {row['base_rate']:.0f} |"
         f" {row['ratio']:.2f} | {row['lowest']:.2f}..{row['highest']:.2f} | {goal} | {row['server_us']:.0f} |"
-        f" {row['base_server_us']:.0f} | {row['cpu_ratio']:.2f} | {row['client_busy']:.2f} |"
+        f" {row['base_server_us']:.0f} | {row['cpu_ratio']:.2f} | {row['middle_ms']:.2f} |"
+        f" {row['slow_ms'] / row['middle_ms']:.1f} | {row['client_busy']:.2f} |"
     )
 
 
@@ -232,10 +210,13 @@ def main() -> None:
         bench = Bench(args, Path(folder))
         try:
             rows = uvloop.run(bench.run())
+            idle = about_idle() if args.full else {}
+            readers = uvloop.run(about_readers()) if args.full else []
         finally:
             bench.stop()
     if args.json:
-        args.json.write_text(json.dumps({"about": about, "rounds": args.rounds, "seconds": args.seconds, "rows": rows}))
+        found = {"about": about, "rounds": args.rounds, "seconds": args.seconds}
+        args.json.write_text(json.dumps(found | {"rows": rows, "idle": idle, "readers": readers}))
 
 
 if __name__ == "__main__":

@@ -30,6 +30,11 @@ class Http1(asyncio.Protocol):
         self._done: Done | None = None
         self._reset()
 
+    @property
+    def answering(self) -> int:
+        """How many calls have got the first bytes of their answers and not the last."""
+        return int(bool(self._pieces))
+
     def _reset(self) -> None:
         self._head = self._tail = b""
         self._pieces: list[bytes] = []
@@ -108,6 +113,11 @@ class Http2(asyncio.Protocol):
         self._rest = b""
         self._next = 1
         self._taken = 0
+
+    @property
+    def answering(self) -> int:
+        """How many calls have got the first bytes of their answers and not the last."""
+        return sum(bool(pieces) for _, pieces in self._calls.values())
 
     def connection_made(self, transport: Any) -> None:
         self.transport = transport

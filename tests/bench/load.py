@@ -19,7 +19,7 @@ from a2a_grpc.bindings import jsonrpc, rest
 from a2a_grpc.call import GRPC, JSONRPC, V1
 from a2a_grpc.v03_names import METHOD_NAMES
 from tests.bench.connections import Http1, Http2, grpc_messages, grpc_request, http1
-from tests.bench.plan import SCENARIOS, Load
+from tests.bench.plan import LIST, SCENARIOS, Load
 
 CALLS_PER_CONNECTION: Final = 32
 """gRPC calls that share a connection; HTTP/1.1 has one connection for each."""
@@ -32,19 +32,26 @@ _EVENT: Final = re.compile(rb"(?:id: \d+\n)?data: [^\n]*\n\n")
 
 class Sample(NamedTuple):
     """What one firing showed. rate: calls or events in a second; server_us: CPU time of the server for each, in
-    microseconds; client_busy: the client's share of its core."""
+    microseconds; client_busy: the client's share of its core; middle, slow: milliseconds until a call was answered to
+    its end, of half the calls and of 99 in 100."""
 
     rate: float
     server_us: float
     client_busy: float
+    middle: float
+    slow: float
 
 
 def message_for(load: Load, task_id: str = "") -> Message:
     """The v1.0 request of a load."""
-    text = SCENARIOS[load.scenario].text
+    scenario = SCENARIOS[load.scenario]
+    text, raw = scenario.text, scenario.raw
+    if scenario.operation == LIST:
+        return v1.ListTasksRequest(page_size=50)
     if not text:
         return v1.GetTaskRequest(id=task_id)
-    return v1.SendMessageRequest(message=v1.Message(message_id="m-1", role=v1.ROLE_USER, parts=[v1.Part(text=text)]))
+    parts = [v1.Part(text=text), v1.Part(raw=bytes(raw))] if raw else [v1.Part(text=text)]
+    return v1.SendMessageRequest(message=v1.Message(message_id="m-1", role=v1.ROLE_USER, parts=parts))
 
 
 def request_for(load: Load, message: Message, host: str, path: str = "") -> Any:
@@ -101,23 +108,28 @@ class Battery:
         for connection in self._connections:
             connection.transport.abort()
 
-    async def fire(self, seconds: float) -> Sample:
+    async def fire(self, seconds: float, least: int = 0) -> Sample:
         """Keep as many calls in flight as the scenario says, for `seconds` and until the last one is answered; at least
-        one call for each."""
+        one call for each, and `least` in all."""
         scenario = SCENARIOS[self._load.scenario]
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        calls, flying = 0, scenario.at_once
+        calls, flying, waits = 0, scenario.at_once, list[float]()
         cpu, own, begun = self._cpu(), time.process_time(), time.perf_counter()
         end = begun + seconds
 
         def lane(call: Callable[[Any, Any], None]) -> None:
+            asked = time.perf_counter()
+
             def done(good: bool, body: bytes) -> None:
-                nonlocal calls, flying
+                nonlocal calls, flying, asked
                 calls += 1
+                now = time.perf_counter()
+                waits.append(now - asked)
+                asked = now
                 if not good or not self._right(body):
                     if not over.done():
                         over.set_exception(RuntimeError(f"{self._load} over {self._load.wire}: {body[:500]!r}"))
-                elif time.perf_counter() < end:
+                elif now < end or calls < least:
                     call(next(self._requests), done)
                 else:
                     flying -= 1
@@ -131,7 +143,9 @@ class Battery:
         await over
         wall, own = time.perf_counter() - begun, time.process_time() - own
         units = calls * (len(self.answers) if scenario.events else 1)
-        return Sample(units / wall, (self._cpu() - cpu) * 1e6 / units, own / wall)
+        waits.sort()
+        middle, slow = (waits[int(len(waits) * share)] * 1e3 for share in (0.5, 0.99))
+        return Sample(units / wall, (self._cpu() - cpu) * 1e6 / units, own / wall, middle, slow)
 
     def _right(self, body: bytes) -> bool:
         near = abs(len(body) - self._size) <= self._size * TOLERANCE

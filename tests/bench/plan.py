@@ -14,34 +14,46 @@ WIRES: Final = (GRPC, JSONRPC, REST)
 SEND: Final = "SendMessage"
 STREAM: Final = "SendStreamingMessage"
 GET: Final = "GetTask"
+LIST: Final = "ListTasks"
+
+MIB: Final = 1024 * 1024
 
 
 class Scenario(NamedTuple):
     """One kind of call. text: what is sent, empty for a call about stored tasks; at_once: calls in flight; events:
-    whether events are counted instead of calls."""
+    whether events are counted instead of calls; raw: bytes of a file in the message; wires: those that it is sent over.
+    """
 
     operation: str
     text: str
     at_once: int
     events: bool = False
+    raw: int = 0
+    wires: tuple[str, ...] = WIRES
 
 
 SCENARIOS: Final[Mapping[str, Scenario]] = {
     "echo": Scenario(SEND, "echo hello", 32),
     "reply": Scenario(SEND, "reply hello", 32),
     "get": Scenario(GET, "", 32),
+    "list 50": Scenario(LIST, "", 32),
+    "1 MiB": Scenario(SEND, "reply hello", 8, raw=MIB, wires=(JSONRPC, REST)),
+    "one event": Scenario(STREAM, "chunks 1", 1),
     "stream 200": Scenario(STREAM, "chunks 200", 16, events=True),
     "paced 200": Scenario(STREAM, "paced 200", 16, events=True),
     "artifact 10000": Scenario(STREAM, "chunks 10000", 1, events=True),
     "artifact 100": Scenario(STREAM, "chunks 100", 1, events=True),
 }
 """The words are those that the agent in servers.py obeys. Paced chunks come one by one, as from a model; the others
-as fast as the agent can write."""
+as fast as the agent can write. `list 50` is a page of `STORED` tasks; the client of HTTP/2 sends no large messages."""
+
+STORED: Final = 10_000
+"""Tasks on the server `listed`."""
 
 
 class Load(NamedTuple):
-    """A scenario sent to one server over one wire. server: `bare`, `memory`, `sqlite` or `watched`,
-    which is `memory` with every span and measure recorded."""
+    """A scenario sent to one server over one wire. server: `bare`, `memory`, `sqlite`, `watched` (`memory` with every
+    span and measure recorded), `asyncio` (`memory` without uvloop) or `listed` (`memory` with many tasks)."""
 
     server: str
     scenario: str
@@ -70,8 +82,12 @@ _ROWS: Final[tuple[tuple[Load, Load, Mapping[str, float]], ...]] = (
     (Load("memory", "echo", version=V03), Load("memory", "echo"), {JSONRPC: 0.8}),
     (Load("sqlite", "echo"), Load("memory", "echo"), {GRPC: 0.6} | _http(0.6)),
     (Load("watched", "echo"), Load("memory", "echo"), {}),
+    (Load("asyncio", "echo"), Load("memory", "echo"), {}),
     (Load("memory", "reply"), Load("bare", "reply"), _http(0.5)),
     (Load("memory", "get"), Load("bare", "get"), {GRPC: 0.95} | _http(0.75)),
+    (Load("listed", "list 50"), Load("bare", "list 50"), {GRPC: 0.8, REST: 0.6}),
+    (Load("memory", "1 MiB"), Load("bare", "1 MiB"), {JSONRPC: 0.75}),
+    (Load("memory", "one event"), Load("bare", "one event"), {}),
     (Load("memory", "stream 200"), Load("bare", "stream 200"), {GRPC: 0.8} | _http(0.25)),
     (Load("memory", "paced 200"), Load("bare", "stream 200"), {}),
     (Load("envoy", "echo"), Load("memory", "echo"), {GRPC: 3.0}),
@@ -88,7 +104,7 @@ def groups(only: str = "") -> list[list[Ratio]]:
     scenarios wanted; default all."""
     found: dict[tuple[str, str], list[Ratio]] = {}
     for subject, base, goals in _ROWS:
-        for wire in WIRES:
+        for wire in SCENARIOS[subject.scenario].wires:
             ratio = Ratio(subject._replace(wire=wire), base._replace(wire=wire), goals.get(wire))
             if only in subject.scenario:
                 found.setdefault((subject.scenario.replace("paced", "stream"), wire), []).append(ratio)

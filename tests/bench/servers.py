@@ -1,9 +1,9 @@
 """The servers that are measured, each a process of its own: ours with a store, and a bare one with prepared answers.
 
-Laws: `python -m tests.bench.servers memory|sqlite|watched|envoy|bare [FILE]` prints its addresses as one line of JSON,
-then its CPU seconds for every line that it reads, and ends with its input. The bare server does what no server can
-leave out: gRPC messages are parsed and serialised, HTTP bodies are read, every event is written by itself, through the
-same libraries and on the same event loop.
+Laws: `python -m tests.bench.servers memory|asyncio|sqlite|watched|envoy|bare [FILE]` prints its addresses as a line of
+JSON, then its CPU seconds for every line that it reads, and ends with its input. The bare server does what no server
+can leave out: gRPC messages are parsed and serialised, HTTP bodies are read, every event is written by itself, through
+the same libraries and on the same event loop.
 """
 
 import asyncio
@@ -37,18 +37,34 @@ CHUNK: Final = "a chunk of text, "
 agent: Final = Agent(name="Bench", description="Does what the first word says.", version="1", skills=[])
 
 
+_held: Final[dict[str, asyncio.Event]] = {}
+
+
+async def _write(task: TaskHandle, count: int, paced: bool) -> None:
+    out = task.artifact(name="text")
+    for number in range(1, count + 1):
+        if paced:
+            await asyncio.sleep(0)
+        await out.write(CHUNK, last=number == count)
+
+
 @agent.handle
 async def obey(task: TaskHandle) -> None:
-    """`reply ...`, `chunks N`, `paced N`, `ticks N PAUSE`, or anything else for an artifact with the same text."""
+    """`reply ...`, `chunks N`, `paced N`, `ticks N PAUSE`, `hold N` (chunks once `go ID` releases them), or anything
+    else for an artifact with the same text."""
     word, _, rest = task.text.partition(" ")
     if word == "reply":
         await task.reply(task.text)
+    elif word == "go":
+        _held.pop(rest).set()
+        await task.reply("gone")
+    elif word == "hold":
+        released = _held[task.id] = asyncio.Event()
+        await task.working()
+        await released.wait()
+        await _write(task, int(rest), paced=True)
     elif word in ("chunks", "paced"):
-        out, last = task.artifact(name="text"), int(rest)
-        for number in range(1, last + 1):
-            if word == "paced":
-                await asyncio.sleep(0)
-            await out.write(CHUNK, last=number == last)
+        await _write(task, int(rest), paced=word == "paced")
     elif word == "ticks":
         amount, pause = rest.split()
         out = task.artifact(name="times")
@@ -170,7 +186,7 @@ def _page(row: dict[str, Any]) -> Callable[[web.BaseRequest], Any]:
     answers, headers = row["answers"], {"content-type": row["media"]}
 
     async def unary(request: web.BaseRequest) -> web.StreamResponse:
-        await request.read()
+        await request.content.read()
         return web.Response(body=answers[0], headers=headers)
 
     async def stream(request: web.BaseRequest) -> web.StreamResponse:
@@ -208,9 +224,11 @@ def main(kind: str, file: str = "") -> None:
     makes: dict[str, Callable[[], AbstractAsyncContextManager[dict[str, str]]]] = {
         "bare": lambda: bare(json.loads(Path(file).read_bytes())),
         "envoy": on_envoy,
+        "asyncio": lambda: ours("memory:"),
         "watched": lambda: ours("memory:", watching()),
     }
-    uvloop.run(run(makes.get(kind, lambda: ours(f"{kind}:{file}"))()))
+    runner = asyncio.run if kind == "asyncio" else uvloop.run
+    runner(run(makes.get(kind, lambda: ours(f"{kind}:{file}"))()))
 
 
 if __name__ == "__main__":

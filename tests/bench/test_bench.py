@@ -66,7 +66,7 @@ def test_a_grpc_answer_is_its_messages_and_an_error_has_none() -> None:
 def test_every_scenario_is_measured_over_every_wire_beside_its_base() -> None:
     planned = groups()
     measured = {(load.scenario, load.wire) for ratios in planned for load in loads(ratios)}
-    assert measured == {(scenario, wire) for scenario in SCENARIOS for wire in WIRES}
+    assert measured == {(name, wire) for name, scenario in SCENARIOS.items() for wire in scenario.wires}
     assert all(ratio.subject.wire == ratio.base.wire for ratios in planned for ratio in ratios)
 
 
