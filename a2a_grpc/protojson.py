@@ -122,9 +122,15 @@ def decode(cls: type[_M], value: Any, path: str = "") -> _M:
     return decoder(cls)(value, path)
 
 
-def encoder(cls: type[Message], always: frozenset[str] = frozenset()) -> Callable[[Message], Any]:
-    """The compiled `encode` of one message type and one set of fields that are always written."""
-    return writer(cls.DESCRIPTOR, always)
+def encoder(
+    cls: type[Message], always: frozenset[str] = frozenset(), kept: frozenset[str] = frozenset()
+) -> Callable[[Message], Any]:
+    """The compiled `encode` of one message type and one set of fields that are always written.
+
+    kept: full names of message types, default none, whose JSON is kept while there is room, for who reads the same
+    again; values with them are for `dumps` only.
+    """
+    return writer(cls.DESCRIPTOR, always, kept)
 
 
 def encode(message: Message, always: frozenset[str] = frozenset()) -> Any:

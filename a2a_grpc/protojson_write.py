@@ -6,8 +6,9 @@ switch for all defaults (JSON-09); no descriptor is asked once a type is compile
 
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any
+from typing import Any, Final
 
+import orjson
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 
@@ -27,10 +28,20 @@ from a2a_grpc.protojson_values import (
 _Find = Callable[[Any], list[tuple[str, str]]]
 
 
+MOST_KEPT: Final = 4 * 1024 * 1024
+"""Bytes of JSON that are kept for each compiled type; then all of them are forgotten."""
+
+LARGEST_KEPT: Final = 16 * 1024
+"""Bytes of the largest message whose JSON is kept."""
+
+
 @cache
-def writer(descriptor: Descriptor, always: frozenset[str]) -> Callable[[Message], Any]:
-    """The compiled `encode` of a type, for one set of fields that are always written."""
-    write = _writer(descriptor, always)
+def writer(
+    descriptor: Descriptor, always: frozenset[str], kept: frozenset[str] = frozenset()
+) -> Callable[[Message], Any]:
+    """The compiled `encode` of a type, for one set of fields that are always written. kept: full names of types whose
+    JSON is kept by what the message says, for readers of the same; it stands in the value as ready bytes."""
+    write = _writer(descriptor, always, kept)
 
     def encoded(message: Message) -> Any:
         try:
@@ -42,11 +53,36 @@ def writer(descriptor: Descriptor, always: frozenset[str]) -> Callable[[Message]
     return encoded
 
 
+def _keeping(write: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    known: dict[bytes, orjson.Fragment] = {}
+    size = 0
+
+    def written(message: Any) -> Any:
+        nonlocal size
+        body = message.SerializeToString()
+        if (found := known.get(body)) is not None:
+            return found
+        value = write(message)
+        if len(body) > LARGEST_KEPT:
+            return value
+        text = orjson.dumps(value)
+        size += len(body) + len(text)
+        if size > MOST_KEPT:
+            known.clear()
+            size = len(body) + len(text)
+        found = known[body] = orjson.Fragment(text)
+        return found
+
+    return written
+
+
 @cache
-def _writer(descriptor: Descriptor, always: frozenset[str]) -> Callable[[Any], Any]:
+def _writer(descriptor: Descriptor, always: frozenset[str], kept: frozenset[str] = frozenset()) -> Callable[[Any], Any]:
     own = WRITE_MESSAGE.get(descriptor.full_name)
     if own is not None:
         return own
+    if descriptor.full_name in kept:
+        return _keeping(_writer(descriptor, always, kept - {descriptor.full_name}))
     rows: dict[Any, tuple[str, Callable[[Any], Any] | None]] = {}
     empties: list[tuple[str, Callable[[], Any]]] = []
 
@@ -61,7 +97,7 @@ def _writer(descriptor: Descriptor, always: frozenset[str]) -> Callable[[Any], A
         return members
 
     for field, shape, item in fields(descriptor):
-        rows[field] = (field.json_name, _shaped(shape, _converter(item, always)))
+        rows[field] = (field.json_name, _shaped(shape, _converter(item, always, kept)))
         if field.name in REQUIRED.get(descriptor.full_name, ()) or field.full_name in always:
             make = _default(field, shape)
             empties += [(field.json_name, make)] if make else []
@@ -85,9 +121,9 @@ def _map_key(key: Any) -> str:
     return key if type(key) is str else str(key).lower()
 
 
-def _converter(field: Any, always: frozenset[str]) -> Callable[[Any], Any] | None:
+def _converter(field: Any, always: frozenset[str], kept: frozenset[str] = frozenset()) -> Callable[[Any], Any] | None:
     if field.message_type is not None:
-        return _writer(field.message_type, always)
+        return _writer(field.message_type, always, kept)
     return WRITE.get(field.type) if field.enum_type is None else enum_writer(field.enum_type)
 
 

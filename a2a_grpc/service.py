@@ -138,13 +138,15 @@ class A2AService(v1_grpc.A2AServiceServicer):
         filters = (request.context_id, request.status, request.status_timestamp_after.ToMilliseconds())
         before = paging.read_place(request.page_token, scope, filters)
         query = TaskQuery(*filters, before=before, limit=size)
-        tasks, total, more, last = await self._engine.list(scope, query, request.include_artifacts)
-        return v1.ListTasksResponse(
-            tasks=[self._trimmed(task, request) for task in tasks],
-            next_page_token=paging.write_place(last, scope, filters) if more and last else "",
-            page_size=size,
-            total_size=total,
+        answer = v1.ListTasksResponse(page_size=size)
+        tasks, answer.total_size, more, last = await self._engine.list(
+            scope, query, request.include_artifacts, answer.tasks.add
         )
+        for task in tasks:
+            self._trimmed(task, request)
+        if more and last:
+            answer.next_page_token = paging.write_place(last, scope, filters)
+        return answer
 
     async def CancelTask(self, request: v1.CancelTaskRequest, call: Call) -> v1.Task:
         """Stop the task's turn and settle it (OP-CANCEL-*)."""

@@ -9,6 +9,7 @@ from a2a_stubs import google, v03, v1
 from google.protobuf import json_format, struct_pb2
 from google.protobuf.message import Message
 
+from a2a_grpc import protojson_write
 from a2a_grpc.errors import InvalidAgentResponseError, InvalidParamsError, ParseError
 from a2a_grpc.protojson import (
     MAX_DEPTH,
@@ -17,6 +18,7 @@ from a2a_grpc.protojson import (
     decode_query,
     dumps,
     encode,
+    encoder,
     loads,
     to_json,
     value_of,
@@ -397,3 +399,24 @@ def test_repeated_query_parameters_are_lists_or_must_agree() -> None:
 @pytest.mark.requirement("LIST-12", "JSON-04")
 def test_an_enum_number_in_a_query_is_read() -> None:
     assert decode_query(v1.ListTasksRequest, [("status", "3")]) == {"status": 3}
+
+
+def test_kept_json_is_that_of_the_message_as_it_is_now() -> None:
+    kept, plain = encoder(v1.ListTasksResponse, kept=frozenset({"lf.a2a.v1.Task"})), encode
+    answer = v1.ListTasksResponse(tasks=[v1.Task(id="a"), v1.Task(id="b")], total_size=2)
+    for _ in range(2):
+        assert dumps(kept(answer)) == dumps(plain(answer))
+        answer.tasks[0].history.add(message_id="m", role=v1.ROLE_USER).parts.add(text="more")
+
+
+def test_kept_json_stays_within_its_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protojson_write, "MOST_KEPT", 1000)
+    monkeypatch.setattr(protojson_write, "LARGEST_KEPT", 502)
+    written: list[str] = []
+    kept = protojson_write._keeping(lambda task: written.append(task.id) or {"id": task.id})  # type: ignore[func-returns-value]
+    for name in ("a", "a", "b" * 300, "a", "c" * 501, "c" * 501, "a"):
+        assert orjson.loads(dumps(kept(v1.Task(id=name)))) == {"id": name}
+    assert [name[:1] for name in written] == ["a", "b", "c", "c"]
+    kept(v1.Task(id="d" * 300))  # no room beside the others, which are forgotten
+    kept(v1.Task(id="a"))
+    assert [name[:1] for name in written[4:]] == ["d", "a"]

@@ -97,12 +97,10 @@ class PlainConnection(asyncio.Protocol):
         "_ahead",
         "_body",
         "_drained",
-        "_head",
         "_host",
         "_loop",
         "_missing",
         "_parts",
-        "_read",
         "_task",
         "_used",
         "transport",
@@ -113,8 +111,6 @@ class PlainConnection(asyncio.Protocol):
         self._host = host
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[None] | None = None
-        self._head = b""
-        self._read: _Head | None = None
         self._parts: list[bytes] = []
         self._missing = 0
         self._body: asyncio.Future[None] | None = None
@@ -156,13 +152,11 @@ class PlainConnection(asyncio.Protocol):
         """Take a request, or more of one."""
         if self._task is None:
             end = data.find(b"\r\n\r\n", 0, LONGEST_HEAD)
-            head = data[: end if end > 0 else 0]
-            if head != self._head:
-                self._head, self._read = head, _read_head(head)
-            if self._read is None or self._read[4] > self._host.options.max_request_bytes:
+            read = _read_head(data[: end if end > 0 else 0])
+            if read is None or read[4] > self._host.options.max_request_bytes:
                 self._hand_over(data)
                 return
-            verb, path, query, headers, length = self._read
+            verb, path, query, headers, length = read
             self._missing = length
             asked = HttpRequest(verb, path, query, headers)
             self._task = self._loop.create_task(self._serve(asked, path))
@@ -286,8 +280,10 @@ def _settle(waiter: "asyncio.Future[None] | None") -> None:
         waiter.set_result(None)
 
 
+@lru_cache(maxsize=256)
 def _read_head(head: bytes) -> _Head | None:
-    """What a head says, without its last empty line; None if it is not a plain one."""
+    """What a head says, without its last empty line; None if it is not a plain one. Callers mostly repeat themselves;
+    what is found is shared by all of a head's requests and never changed."""
     found = _HEAD.fullmatch(head)
     if found is None:
         return None

@@ -51,6 +51,9 @@ A2A_JSON: Final = "application/a2a+json"
 ALWAYS: Final[Mapping[str, frozenset[str]]] = {"include_artifacts": frozenset({"lf.a2a.v1.Task.artifacts"})}
 """Deviations of the printed answer: written even when empty if the request field of that name is true (LIST-10)."""
 
+KEPT: Final = frozenset({"lf.a2a.v1.Task", "lf.a2a.v1.StreamResponse"})
+"""Types whose JSON is kept for the next reader of the same, in answers to operations that only read."""
+
 HTTP_LEVEL: Final = frozenset({401, 403, 405, 413, 415, 429, 503})
 """Failures that keep their HTTP status on every wire and every kind of call (RPC-12, I-37)."""
 
@@ -204,9 +207,10 @@ class Operation:
         self.streaming = method.streaming
         self.handler = getattr(servicer, method.name)
         self.decode = decoder(method.request)
-        self._encode = encoder(method.response)
+        kept = KEPT if any(route.verb == "GET" for route in method.routes) else frozenset[str]()
+        self._encode = encoder(method.response, kept=kept)
         known = method.request.DESCRIPTOR.fields_by_name
-        self._always = [(name, encoder(method.response, more)) for name, more in ALWAYS.items() if name in known]
+        self._always = [(name, encoder(method.response, more, kept)) for name, more in ALWAYS.items() if name in known]
 
     def printer(self, request: Message) -> Any:
         """The v1.0 encoder for the answer to this request."""

@@ -7,7 +7,7 @@ decides is a commit: two that want the same thing cannot both get it.
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -430,22 +430,22 @@ class Engine:
         """As `follow`, as many events at a time as there are; see Feeds.batches."""
         return self.feeds.batches(scope, task_id, after)
 
-    async def list(self, scope: Scope, query: TaskQuery, artifacts: bool) -> Page:
-        """A page of tasks, with or without their artifacts (LIST-*)."""
+    async def list(self, scope: Scope, query: TaskQuery, artifacts: bool, add: Callable[[], v1.Task] = v1.Task) -> Page:
+        """A page of tasks, with or without their artifacts (LIST-*). add: makes the empty message of the next task."""
         page = await self.store.tasks(scope, query._replace(artifacts=artifacts))
         # Tasks at work are read beside each other, since each may have events to be folded.
         if sum(row.folded != row.sequence for row in page.rows) > 1:
-            tasks = await asyncio.gather(*(self._listed(row, artifacts) for row in page.rows))
+            tasks = await asyncio.gather(*[self._listed(row, artifacts, add()) for row in page.rows])
         else:
-            tasks = [await self._listed(row, artifacts) for row in page.rows]
+            tasks = [await self._listed(row, artifacts, add()) for row in page.rows]
         last = (page.rows[-1].status_ms, page.rows[-1].task_id) if page.rows else None
         return Page(tasks, page.total, page.more, last)
 
-    async def _listed(self, row: TaskRow, artifacts: bool) -> v1.Task:
+    async def _listed(self, row: TaskRow, artifacts: bool, into: v1.Task) -> v1.Task:
         turn = self._runtime.local(row.scope, row.task_id)
         if turn is not None and turn.fold.state == row.state and turn.durable >= row.sequence:
-            return turn.fold.task(artifacts)
-        return (await shown(self.store, row, self.options.keep_status_messages, artifacts)).task
+            return turn.fold.task(artifacts, into)
+        return (await shown(self.store, row, self.options.keep_status_messages, artifacts, into)).task
 
     # -- canceling
 
