@@ -11,11 +11,13 @@ from typing import Any
 import aiohttp
 import grpc.aio
 import pytest
-from a2a_stubs import v1, v1_grpc
+from a2a_stubs import v03_grpc, v1, v1_grpc
 
+from a2a_grpc import v03
 from a2a_grpc.agent import Agent
 from a2a_grpc.auth import AnyOf, MutualTLS, Policy
-from a2a_grpc.call import Caller
+from a2a_grpc.bindings import jsonrpc, rest
+from a2a_grpc.call import V03, V1, Caller
 from a2a_grpc.config import OptionError, Options
 from a2a_grpc.server import Server
 
@@ -73,53 +75,59 @@ def server(certs: Path, policy: Policy, **more: Any) -> Server:
     return Server(agent, Options(**where, **paths), authenticators=policy)
 
 
-BODY = b'{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]}}'
-RPC = b'{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":' + BODY + b"}"
+SAID = v1.SendMessageRequest(message=v1.Message(message_id="m", role=v1.ROLE_USER, parts=[v1.Part(text="hi")]))
 
 
-async def over_http(made: Server, certs: Path, name: str, binding: str) -> tuple[int, str]:
+async def over_http(made: Server, certs: Path, name: str, binding: str, version: str) -> tuple[int, str]:
     context = ssl.create_default_context(cafile=str(certs / "authority.pem"))
     if name:
         context.load_cert_chain(certs / f"{name}.pem", certs / f"{name}.key")
-    path, body = ("/message:send", BODY) if binding == "rest" else ("/", RPC)
-    headers = {"content-type": "application/json", "a2a-version": "1.0"}
+    verb, path = "POST", "/"
+    if binding == "jsonrpc":
+        headers, body = jsonrpc.request("SendMessage", SAID, 1, version)
+    else:
+        verb, path, headers, body = rest.request("SendMessage", SAID, "", version)
     url = made.http_url + path
-    async with aiohttp.ClientSession(headers=headers) as session, session.post(url, data=body, ssl=context) as reply:
+    async with (
+        aiohttp.ClientSession(headers=headers) as session,
+        session.request(verb, url, data=body, ssl=context) as reply,
+    ):
         return reply.status, await reply.text()
 
 
-async def over_grpc(made: Server, certs: Path, name: str) -> tuple[int, str]:
+async def over_grpc(made: Server, certs: Path, name: str, version: str) -> tuple[int, str]:
     key, chain = ((certs / f"{name}.{end}").read_bytes() for end in ("key", "pem")) if name else (None, None)
     trust = grpc.ssl_channel_credentials((certs / "authority.pem").read_bytes(), key, chain)
-    message = v1.Message(message_id="m", role=v1.ROLE_USER, parts=[v1.Part(text="hi")])
     async with grpc.aio.secure_channel(made.grpc_address, trust) as channel:
+        old = version == V03
+        stub: Any = (v03_grpc if old else v1_grpc).A2AServiceStub(channel)
         try:
-            stub: Any = v1_grpc.A2AServiceStub(channel)
-            return 200, str(await stub.SendMessage(v1.SendMessageRequest(message=message), timeout=30))
+            return 200, str(await stub.SendMessage(v03.down_request(SAID) if old else SAID, timeout=30))
         except grpc.aio.AioRpcError as fault:
             code = {grpc.StatusCode.UNAUTHENTICATED: 401, grpc.StatusCode.UNAVAILABLE: 0}[fault.code()]
             return code, fault.details() or ""
 
 
-async def called(made: Server, certs: Path, name: str, binding: str) -> tuple[int, str]:
+async def called(made: Server, certs: Path, name: str, binding: str, version: str = V1) -> tuple[int, str]:
     """Status and answer; 0 when no connection comes about."""
     if binding == "grpc":
-        return await over_grpc(made, certs, name)
+        return await over_grpc(made, certs, name, version)
     try:
-        return await over_http(made, certs, name, binding)
+        return await over_http(made, certs, name, binding, version)
     except (aiohttp.ClientError, OSError) as fault:
         return 0, str(fault)
 
 
+@pytest.mark.parametrize("version", [V1, V03])
 @pytest.mark.parametrize("binding", ["grpc", "jsonrpc", "rest"])
 @pytest.mark.requirement("EQ-04", "AUTH-01", "AUTH-06", "CARD-12", "SEC-01")
-async def test_a_certificate_says_who_is_calling(certs: Path, binding: str) -> None:
+async def test_a_certificate_says_who_is_calling(certs: Path, binding: str, version: str) -> None:
     async with server(certs, MutualTLS()) as made:
         for name, subject in (("alice", ALICE), ("bob", "bob.example"), ("carol", "carol")):
-            status, answer = await called(made, certs, name, binding)
+            status, answer = await called(made, certs, name, binding, version)
             assert status == 200 and f"hello {subject}" in answer, answer
         for name in ("", "mallory"):
-            assert (await called(made, certs, name, binding))[0] == 0
+            assert (await called(made, certs, name, binding, version))[0] == 0
 
 
 @pytest.mark.parametrize("binding", ["grpc", "jsonrpc", "rest"])

@@ -47,7 +47,7 @@ def preflight(origin: str) -> dict[str, str]:
 
 async def test_a_listed_origin_may_call_every_path_without_a_credential_first():
     async with server(cors_origins=(APP,)) as made:
-        for path in PATHS:
+        for path in (*PATHS, "/healthz", "/openapi.json"):
             reply = await asked("OPTIONS", made.http_url + path, **preflight(APP))
             assert reply.status == 204
             assert reply.headers["access-control-allow-origin"] == APP
@@ -98,7 +98,7 @@ async def test_a_client_calls_nobody_whose_certificate_it_cannot_trust(files):  
 @pytest.mark.requirement("SEC-06", "SEC-01")
 async def test_tls_is_asked_for_from_now_on(files):  # noqa: F811
     async with server(**files) as made, aiohttp.ClientSession() as session:
-        for path in PATHS:
+        for path in (*PATHS, "/healthz", "/openapi.json"):
             async with session.get(made.http_url + path, ssl=False) as reply:
                 assert reply.headers.getall("strict-transport-security") == ["max-age=31536000"]
     async with server() as made:

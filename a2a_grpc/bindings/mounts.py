@@ -79,12 +79,15 @@ class Mounts:
 
         origin: under which the host was reached. read: gives the body; may raise what `check` and `too_large` tell of.
         """
+        if self._cors is not None and (early := self._cors.preflight(asked.verb, asked.headers)):
+            early.headers |= self._fixed
+            return early, self._refused
         if (probe := self._probes.get(asked.path)) is not None:
             good = probe()
-            return _text(200 if good else 503, "ok\n" if good else "not ready\n"), self._refused
-        if self._cors is not None and (early := self._cors.preflight(asked.verb, asked.headers)):
-            return early, self._refused
-        answer, refuse = await self._dispatch(asked, origin, read)
+            answer: Answer = _text(200 if good else 503, "ok\n" if good else "not ready\n")
+            refuse: Refuse = self._refused
+        else:
+            answer, refuse = await self._dispatch(asked, origin, read)
         if self._fixed or self._cors:
             self.mark(asked.headers, answer.headers)
         return answer, refuse
