@@ -351,6 +351,8 @@ class Client:
         extensions: Iterable[str] | None = None,
     ) -> Events:
         """A streaming call that is followed over any number of connections."""
+        if self._retries.patience <= 0:
+            return self.events(operation, request, last_event_id=last_event_id, headers=headers, extensions=extensions)
         self._ready()
         asked = self._extensions if extensions is None else tuple(extensions)
         declared: bool | None = self._numbers() if self.card is not None else None
@@ -383,8 +385,6 @@ class Client:
             sends=isinstance(request, v1.SendMessageRequest),
             answers=isinstance(request, v1.SendMessageRequest) and bool(request.message.task_id),
         )
-        if self._retries.patience <= 0:
-            return Events(ways.first(), self._timeout)
         return Events(Following(ways, self._retries, declared, last_event_id).events(), self._timeout)
 
     # -- the operations

@@ -50,13 +50,16 @@ def number_of(event: v1.StreamResponse, keep: bool) -> int:
     """The number that the resume extension has put into an event, 0 for none; it is taken out unless it is to be
     kept."""
     body: Any = getattr(event, event.WhichOneof("payload") or "", None)
-    if body is None or not body.HasField("metadata") or RESUME_EXTENSION not in body.metadata.fields:
+    if body is None or not body.HasField("metadata"):
         return 0
-    told = body.metadata.fields[RESUME_EXTENSION].struct_value.fields.get("sequence")
+    fields = body.metadata.fields
+    if (told := fields.get(RESUME_EXTENSION)) is None:
+        return 0
+    told = told.struct_value.fields.get("sequence")
     number = int(told.number_value) if told is not None and 1 <= told.number_value < 2**53 else 0
     if not keep:
-        del body.metadata.fields[RESUME_EXTENSION]
-        if not body.metadata.fields:
+        del fields[RESUME_EXTENSION]
+        if not fields:
             body.ClearField("metadata")
     return number
 

@@ -305,7 +305,7 @@ class A2AService(v1_grpc.A2AServiceServicer):
         shown = v1.StreamResponse()
         shown.CopyFrom(payload)
         body = getattr(shown, str(shown.WhichOneof("payload")))
-        body.metadata[RESUME_EXTENSION] = {"sequence": sequence}
+        body.metadata.fields[RESUME_EXTENSION].struct_value.fields["sequence"].number_value = sequence
         return shown
 
     def _trimmed(
