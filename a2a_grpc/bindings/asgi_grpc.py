@@ -12,7 +12,7 @@ import re
 import struct
 import time
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
@@ -59,6 +59,9 @@ NO_TRAILERS: Final = (
     "that do are pyvoy and, over HTTP/2, hypercorn. gRPC-Web works here."
 )
 
+WINDOW: Final = 65_536
+"""Bytes of a stream that may wait for a reader before the handler has to wait, too."""
+
 _HEAD: Final = struct.Struct(">BI")
 _COMPRESSED: Final = 1
 _TRAILERS: Final = 0x80
@@ -101,6 +104,12 @@ class GrpcCalls:
             return await call.finish(broken.refusal)
         if not row.asking:
             exchange.listen()
+        try:
+            await self._run(call, request, remaining)
+        finally:
+            call.close()
+
+    async def _run(self, call: "_Call", request: Any, remaining: float | None) -> None:
         if remaining is None:
             return await call.run(request)
         call.deadline = time.monotonic() + remaining
@@ -135,10 +144,60 @@ class _Broken(Exception):
         self.refusal = Refusal(code, text, ())
 
 
+class _Outbox:
+    """Messages of a stream on their way: those that come in one turn of the event loop leave together.
+
+    send: sends bytes, and returns when the reader can take more. At most `WINDOW` bytes and one message wait.
+    """
+
+    __slots__ = ("_closing", "_held", "_send", "_size", "_task", "_wanted", "_written")
+
+    def __init__(self, send: Callable[[bytes], Awaitable[None]]) -> None:
+        self._send = send
+        self._held: list[bytes] = []
+        self._size = 0
+        self._closing = False
+        self._wanted, self._written = asyncio.Event(), asyncio.Event()
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def put(self, data: bytes) -> None:
+        """Send soon; waits when too much does already."""
+        self._held.append(data)
+        self._size += len(data)
+        self._wanted.set()
+        if self._size > WINDOW and not self._task.done():
+            self._written.clear()
+            await self._written.wait()
+
+    async def flush(self) -> None:
+        """Return when everything has been sent; nothing may be put any more."""
+        self._closing = True
+        self._wanted.set()
+        await self._task
+
+    def close(self) -> None:
+        """Send nothing more."""
+        self._task.cancel()
+
+    async def _run(self) -> None:
+        try:
+            while not self._closing or self._held:
+                await self._wanted.wait()
+                self._wanted.clear()
+                if self._held:
+                    data = b"".join(self._held)
+                    self._held.clear()
+                    self._size = 0
+                    await self._send(data)
+                    self._written.set()
+        finally:
+            self._written.set()
+
+
 class _Call:
     """A call on its way: a `Context` of `bindings.rpc`. told: headers of the answer; ended: its end has been told."""
 
-    __slots__ = ("_exchange", "_form", "_metadata", "_options", "deadline", "ended", "row", "told")
+    __slots__ = ("_exchange", "_form", "_metadata", "_options", "_outbox", "deadline", "ended", "row", "told")
 
     def __init__(self, exchange: Exchange, form: Form, metadata: dict[str, str], options: Options) -> None:
         self._exchange, self._form, self._metadata, self._options = exchange, form, metadata, options
@@ -146,6 +205,12 @@ class _Call:
         self.deadline: float | None = None
         self.ended = False
         self.told: dict[str, str] = {}
+        self._outbox: _Outbox | None = None
+
+    def close(self) -> None:
+        """Nothing more is sent."""
+        if self._outbox is not None:
+            self._outbox.close()
 
     # -- for bindings.rpc
 
@@ -159,8 +224,13 @@ class _Call:
         self.told.update(metadata)
 
     async def write(self, message: Any) -> None:
-        await self._begin()
-        await self._exchange.write(self._shown(self._framed(message)))
+        if self._outbox is None:
+            await self._begin()
+            self._outbox = _Outbox(self._out)
+        await self._outbox.put(self._framed(message))
+
+    async def _out(self, data: bytes) -> None:
+        await self._exchange.write(self._shown(data))
 
     def certificate(self) -> Certificate | None:
         return self._exchange.certificate()
@@ -232,14 +302,22 @@ class _Call:
         assert self.row is not None
         answer = await self.row.handler(request, self)
         if not self.ended:
-            self.ended = True
-            await self._finish(_GOOD, b"" if self.row.streaming else self._framed(answer))
+            if self.row.streaming:
+                await self._last(_GOOD)
+            else:
+                self.ended = True
+                await self._finish(_GOOD, self._framed(answer))
 
     async def finish(self, refusal: Refusal) -> None:
         """End a call that failed. Raises TimeoutError when the caller has stalled."""
+        await self._last(_trailers(refusal))
+
+    async def _last(self, trailers: list[tuple[bytes, bytes]]) -> None:
         self.ended = True
         async with asyncio.timeout(self._options.stall_timeout):
-            await self._finish(_trailers(refusal), b"")
+            if self._outbox is not None:
+                await self._outbox.flush()
+            await self._finish(trailers, b"")
 
     async def _finish(self, trailers: list[tuple[bytes, bytes]], data: bytes) -> None:
         if self._form.web:
