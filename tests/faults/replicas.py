@@ -64,8 +64,14 @@ class Fleet:
 
         async def one(hours: float) -> None:
             settings = {"A2A_TEST_HOURS": str(hours), **self._environment}
-            place = serving(self.folder, *self._words, agent="tests.faults.replicas:agents", **settings)
-            server = await self._stack.enter_async_context(place)
+            while True:  # as whoever looks after them would
+                place = serving(self.folder, *self._words, agent="tests.faults.replicas:agents", **settings)
+                try:
+                    server = await self._stack.enter_async_context(place)
+                    break
+                except AssertionError as log:
+                    if "cannot keep tasks" not in str(log) and "no hints" not in str(log):
+                        raise
             self.servers[server] = await self._stack.enter_async_context(clients(server))
 
         await asyncio.gather(*(one(next(self._hours)) for _ in range(count)))
