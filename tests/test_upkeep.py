@@ -31,7 +31,7 @@ from turns import (
     until,
 )
 
-from a2a_grpc.agent import TaskHandle
+from a2a_grpc.agent import Agent, TaskHandle
 from a2a_grpc.config import Options
 from a2a_grpc.errors import TaskNotCancelableError, TaskNotFoundError, UnavailableError, UnsupportedOperationError
 from a2a_grpc.tasks.bus import LocalBus
@@ -65,26 +65,6 @@ class Cut(Shared):
         return await super().renew(holder, until_ms, tokens)
 
 
-class Late(Shared):
-    """The same, which answers the last commit of a turn after the next renewal only."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.renewed = asyncio.Event()
-
-    async def renew(self, holder: str, until_ms: int, tokens: Mapping[str, int]) -> frozenset[str]:
-        lost = await super().renew(holder, until_ms, tokens)
-        self.renewed.set()
-        return lost
-
-    async def commit(self, change: Change) -> int:
-        token = await super().commit(change)
-        if change.release:
-            self.renewed.clear()
-            await self.renewed.wait()
-        return token
-
-
 @pytest.fixture(params=["memory", "postgresql"])
 async def shared(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
     """Each store that several replicas may serve from, open."""
@@ -102,7 +82,8 @@ async def replicas(function: Any, *stores: Store, **options: Any) -> AsyncIterat
     """An engine for each store, all with one bus."""
     bus = LocalBus()
     settings = Options(**{"store": "memory:", "lease": LEASE, "cancel_grace": 0.1, "deduplicate": "off", **options})
-    made = [Engine(store, bus, {"": agent(function)}, settings) for store in stores]
+    agents = {"": function if isinstance(function, Agent) else agent(function)}
+    made = [Engine(store, bus, agents, settings) for store in stores]
     for one in made:
         await one.start()
     try:
@@ -195,16 +176,6 @@ async def test_a_cancel_arrives_without_hints_too(shared: Store) -> None:
         two.bus = LocalBus()
         task = await asyncio.wait_for(two.cancel(ALICE, started.task_id, v1.CancelTaskRequest()), 10)
         assert task.status.state == CANCELED
-
-
-@pytest.mark.requirement("BL-48")
-async def test_a_turn_whose_end_is_stored_but_not_yet_answered_is_not_lost(caplog: pytest.LogCaptureFixture) -> None:
-    async def ends(task: TaskHandle) -> str:
-        return "all of it"
-
-    async with replicas(ends, Late()) as (one,):
-        view = await asyncio.wait_for(send(one), 10)
-        assert texts(view.task) == ["all of it"] and "late events dropped" not in caplog.text
 
 
 @pytest.mark.requirement("BL-08", "BL-48", "SUB-09")

@@ -6,6 +6,7 @@ nobody sees an event before it is committed. Which function says it, and why, is
 
 import asyncio
 import logging
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -58,7 +59,8 @@ class Commits:
     """The events of one turn. `outcome` has the task id once the task is stored, the direct Message, or the error
     that kept it from being stored. `durable`: number of the last committed event, `fold` the task up to there;
     `sequence`: of the last one emitted. `ending`: the state that ends the turn, once it is said; `stopped`: why the
-    turn broke off. `start`: what the turn begins with; `driver`: the asyncio task that may commit in its own name."""
+    turn broke off. `leased`: when the lease was last renewed, by the monotonic clock. `start`: what the turn begins
+    with; `driver`: the asyncio task that may commit in its own name."""
 
     driver: asyncio.Task[Any]
 
@@ -67,7 +69,7 @@ class Commits:
         self.scope, self.call, self.request = start.scope, start.call, start.request
         self.task_id, self.context_id, self.attempt = start.task_id, start.context_id, start.attempt
         self.fold = start.fold
-        self.token = 0
+        self.token, self.leased = 0, 0.0
         self.durable = self.sequence = start.opening.expected
         self.ending = 0
         self.stopped: Exception | None = None
@@ -248,6 +250,7 @@ class Commits:
         if change.take is not None:  # from now on, however long the function thought before it said anything
             until_ms = change.now_ms + int(self._process.options.lease * 1000)
             change.take = LeaseTaken(change.take.holder, until_ms, change.take.attempt)
+            self.leased = time.monotonic()
         change.dedupe = self._sent.pop(last, change.dedupe)
         if self._process.options.push_notifications:
             change.notify = last

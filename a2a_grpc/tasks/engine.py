@@ -39,6 +39,7 @@ from a2a_grpc.tasks.store import (
     Dedupe,
     Duplicate,
     Event,
+    LeaseLost,
     LeaseTaken,
     PushConfig,
     Scope,
@@ -287,6 +288,8 @@ class Engine:
     ) -> Started:
         """Take a waiting task for the next turn; raises Conflict if somebody else was faster (BL-10)."""
         self._check_room(call)
+        if (stale := self._runtime.turns.get(row.task_id)) is not None:
+            stale.stop(LeaseLost("another replica had the task"))
         request = _with_ids(request, row.task_id, row.context_id)
         now = max(now_ms(), row.status_ms)
         # The status first: it moves the question that it replaces into the history, before the answer.

@@ -210,7 +210,10 @@ class Feeds:
         self.readers += 1
         self._bus.watch(task_id)
         try:
-            position = min(after, feed.sequence) if feed.local else after
+            position = after
+            if feed.local and after > feed.sequence:  # or another replica has gone on with the task
+                row = await self._store.task(scope, task_id)
+                position = min(after, row.sequence if row else 0)
             heard, looked = 0, -1
             while True:
                 hint = 0 if feed.local else feed.hinted

@@ -97,7 +97,7 @@ class PostgresLink:
             if migrate:
                 await self._retrying(self._migrate)
                 await self.rows(pg.DROP_MARKS, {})
-        except (ValueError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        except (ValueError, *BROKEN, asyncpg.PostgresError) as error:
             await self.close()
             raise StoreError(f"cannot keep tasks in {self.name}: {error}") from error
         except BaseException:

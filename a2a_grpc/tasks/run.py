@@ -7,6 +7,7 @@ end comes first here, wins (BL-09). The turn belongs to the engine, never to a c
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -35,9 +36,13 @@ class Runtime(Process):
     around: Callable[["Turn", Awaitable[Any]], Awaitable[Any]] | None = None
 
     def local(self, scope: Scope, task_id: str) -> "Turn | None":
-        """The turn of a task, if it runs in this process."""
+        """The turn of a task, if it runs in this process; None also when its lease may have run out, as while the
+        process stood still: then the store knows better."""
         turn = self.turns.get(task_id)
-        return turn if turn is not None and turn.scope == scope else None
+        if turn is None or turn.scope != scope:
+            return None
+        sure = self.store.exclusive or not turn.token or time.monotonic() < turn.leased + self.options.lease
+        return turn if sure else None
 
 
 class Turn(Commits):

@@ -143,6 +143,8 @@ class Upkeep:
                         {name: turn.token for name, turn in held.items()},
                     )
                 self._renewed = asked
+                for turn in held.values():
+                    turn.leased = max(turn.leased, asked)
                 break
             except Exception:
                 log.exception("leases could not be renewed")
