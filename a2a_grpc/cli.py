@@ -24,6 +24,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "gateway": "serve an agent that runs elsewhere on every wire",
     "call": "call an agent and print its answers",
     "card": "sign or verify a card",
+    "doctor": "say what is wrong with an agent",
     "top": "show what goes on in running servers",
     "db": "check or upgrade the tables of a store",
     "push": "list webhooks that are behind, replay those that were given up",

@@ -88,7 +88,7 @@ class CardCache:
         asked = {"accept": wire.JSON, **headers, **(kept.conditions if kept else {})}
         if fresh:
             asked["cache-control"] = "no-cache"
-        status, told, body = await _fetch(session, url, asked)
+        status, told, body = await fetch(session, url, asked)
         if status == 304 and kept is not None:
             found, conditions = kept.found, kept.conditions
         else:
@@ -103,10 +103,10 @@ class CardCache:
         return found
 
 
-async def _fetch(
+async def fetch(
     session: aiohttp.ClientSession, url: str, headers: Mapping[str, str]
 ) -> tuple[int, Mapping[str, str], bytes]:
-    """Status, headers and body of what is at a URL, or where that redirects to."""
+    """Status, headers and body of what is at a URL, or where that redirects to. Raises UnavailableError."""
     place = URL(url, encoded=True)
     try:
         for _ in range(MOST_REDIRECTS + 1):
