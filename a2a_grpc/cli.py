@@ -23,8 +23,10 @@ COMMANDS: Final[Mapping[str, str]] = {
     "serve": "serve an agent on every wire",
     "gateway": "serve an agent that runs elsewhere on every wire",
     "call": "call an agent and print its answers",
+    "chat": "talk with an agent",
     "card": "sign or verify a card",
     "doctor": "say what is wrong with an agent",
+    "completion": "print what completes these words in a shell",
     "top": "show what goes on in running servers",
     "db": "check or upgrade the tables of a store",
     "push": "list webhooks that are behind, replay those that were given up",
@@ -44,7 +46,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = Parser(
         prog="a2a-grpc",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="commands:\n" + "\n".join(f"  {name:8}{meaning}" for name, meaning in COMMANDS.items()),
+        epilog="commands:\n" + "\n".join(f"  {name:11}{meaning}" for name, meaning in COMMANDS.items()),
     )
     parser.add_argument("--version", action="version", version=f"a2a-grpc {_version()}")
     parser.add_argument("command", choices=COMMANDS, metavar="COMMAND")

@@ -6,9 +6,10 @@ line. Readers raise argparse.ArgumentTypeError, which argparse tells with the na
 
 import argparse
 import json
+import mimetypes
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -20,6 +21,7 @@ from a2a_grpc import config, protojson
 from a2a_grpc.call import GRPC, JSONRPC, REST
 from a2a_grpc.client import SCHEMES
 from a2a_grpc.errors import A2AError
+from a2a_grpc.tasks.parts import BYTES_TYPE
 from a2a_grpc.v03_cards import card_up
 
 IDS: Final = re.compile(r" \([A-Z0-9]+(?:-[A-Z0-9]+)*-[0-9]+\)")
@@ -105,10 +107,27 @@ def card_file(file: str) -> v1.AgentCard:
         raise UsageError(f"{file} is not a card: {fault.message}") from None
 
 
+def file_word(path: str) -> v1.Part:
+    """A part with what is in a file."""
+    try:
+        raw = Path(path).expanduser().read_bytes()
+    except (OSError, RuntimeError) as fault:
+        raise argparse.ArgumentTypeError(f"cannot read {path!r}: {getattr(fault, 'strerror', '') or fault}") from None
+    media_type = mimetypes.guess_type(path)[0] or BYTES_TYPE
+    return v1.Part(raw=raw, filename=Path(path).name, media_type=media_type)
+
+
 def message_params(
-    *, text: str = "", data: Any = None, message_id: str = "", task: str | None = None, context: str | None = None
+    *,
+    text: str = "",
+    data: Any = None,
+    files: Sequence[v1.Part] = (),
+    message_id: str = "",
+    task: str | None = None,
+    context: str | None = None,
 ) -> dict[str, Any]:
     """The parameters of a message to send, as JSON; message_id: default a new one."""
     parts = [{"text": text}] * bool(text) + [{"data": data}] * (data is not None)
+    parts += [protojson.encode(file) for file in files]
     message = {"messageId": message_id or uuid.uuid4().hex, "role": "ROLE_USER", "parts": parts}
     return {"message": message | {k: v for k, v in (("taskId", task), ("contextId", context)) if v}}
