@@ -163,7 +163,7 @@ class Authentication:
         told = self.challenge
         if any(way.challenge.startswith("Bearer ") for way in wrong):
             told = told.replace("Bearer ", 'Bearer error="invalid_token", ', 1)
-        return UnauthenticatedError("The credentials are not valid", challenge=told)
+        return UnauthenticatedError("The credentials are not valid", challenge=told, wrong=True)
 
     def _tell(self, line: str) -> None:
         """A line for the log, unless there have been many: whoever tries keys must not fill the disk."""

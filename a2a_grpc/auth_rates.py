@@ -32,13 +32,14 @@ class Rates:
         self._rate, self._burst, self._clock = rate, burst, clock
         self._buckets: dict[str, tuple[float, float]] = {}
 
-    def take(self, subject: str) -> None:
-        """Count one call. Raises ResourceExhaustedError, with the time of waiting, when the bucket is empty."""
+    def take(self, subject: str, cost: int = 1) -> None:
+        """Count one call. cost: what it takes; with 0 it is only seen whether there is room for one. Raises
+        ResourceExhaustedError, with the time of waiting, when the bucket is empty."""
         now = self._clock()
         level, since = self._buckets.pop(subject, (float(self._burst), now))
         level = min(self._burst, level + (now - since) * self._rate)
         allowed = level >= 1
-        self._buckets[subject] = (level - allowed, now)
+        self._buckets[subject] = (level - cost * allowed, now)
         if len(self._buckets) > KEPT:
             del self._buckets[next(iter(self._buckets))]
         if not allowed:

@@ -69,13 +69,15 @@ class Credentials:
 
     binding: `JSONRPC`, `GRPC` or `REST`. metadata: headers, keys in lower case, repeated ones joined by ", ".
     query: names and values of the query; on gRPC, which has neither query nor cookies, the metadata again.
-    certificate: the client's, None without one.
+    certificate: the client's, None without one. peer: address of the other end, without its port; "" when nobody asked
+    for it, as only the option `failure_rate` does.
     """
 
     binding: str
     metadata: Mapping[str, str] = field(repr=False)
     query: Collection[tuple[str, str]] = field(default=(), repr=False)
     certificate: Certificate | None = None
+    peer: str = ""
 
 
 Gate = Callable[[Credentials], Awaitable[Caller]]

@@ -70,7 +70,9 @@ class Options:
         "gRPC address in the card as `host:port` or as an absolute address (I-28)",
         choices=("authority", "absolute"),
     )
-    trust_forwarded: bool = option(False, "take scheme, host and prefix of card URLs from X-Forwarded-* headers")
+    trust_forwarded: bool = option(
+        False, "take scheme, host and prefix of card URLs, and callers' addresses, from X-Forwarded-* headers"
+    )
     tls_cert: str = option("", "PEM file with the certificate chain of both ports; empty: no TLS")
     tls_key: str = option("", "PEM file with the private key that belongs to `tls_cert`")
     tls_client_ca: str = option(
@@ -200,6 +202,16 @@ class Options:
         0.0, "calls a second that one caller may make; past it RESOURCE_EXHAUSTED; 0: any number", low=0, high=1e6
     )
     call_burst: int = option(50, "calls that a caller may make at once under `call_rate`", low=1, high=1_000_000)
+    failure_rate: float = option(
+        0.0,
+        "wrong credentials a second that one address may show; past it all its calls get RESOURCE_EXHAUSTED for a "
+        "while, unlooked at; needs `trust_forwarded` behind a proxy, else all callers are one address; 0: any number",
+        low=0,
+        high=1e6,
+    )
+    failure_burst: int = option(
+        20, "wrong credentials that an address may show at once under `failure_rate`", low=1, high=1_000_000
+    )
     call_limit: int = option(
         0, "most calls of one caller at a time, open streams among them; 0: any number", low=0, high=1_000_000
     )

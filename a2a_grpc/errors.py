@@ -231,14 +231,18 @@ class NotFoundError(A2AError):
 
 
 class UnauthenticatedError(A2AError):
-    """Credentials are missing or wrong; `challenge` becomes WWW-Authenticate (ERR-08, I-38)."""
+    """Credentials are missing or wrong; `challenge` becomes WWW-Authenticate (ERR-08, I-38).
+
+    wrong: whether some were shown. Default False; it is told to nobody.
+    """
 
     reason, jsonrpc, grpc, http = "UNAUTHENTICATED", -32098, Code.UNAUTHENTICATED, 401
     text = v03_text = "Authentication is required"
 
-    def __init__(self, message: str = "", *, challenge: str = "Bearer") -> None:
+    def __init__(self, message: str = "", *, challenge: str = "Bearer", wrong: bool = False) -> None:
         super().__init__(message)
         self.challenge = challenge
+        self.wrong = wrong
 
 
 class PermissionDeniedError(A2AError):

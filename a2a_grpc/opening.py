@@ -6,7 +6,9 @@ Every function raises OptionError for what cannot be: an unknown scheme, a drive
 
 import importlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any, Final, Protocol, runtime_checkable
 
 from a2a_grpc import auth
@@ -14,6 +16,7 @@ from a2a_grpc.auth_rates import Rates
 from a2a_grpc.call import ANONYMOUS, Caller, Credentials, Gate
 from a2a_grpc.card_pages import JWKS
 from a2a_grpc.config import OptionError, Options
+from a2a_grpc.errors import ResourceExhaustedError, UnauthenticatedError
 from a2a_grpc.push_guard import Guard
 from a2a_grpc.push_post import HttpPoster
 from a2a_grpc.tasks.bus import Bus, LocalBus
@@ -137,16 +140,48 @@ def open_signer(options: Options) -> Any:
 
 def open_gate(authentication: auth.Authentication | None, options: Options) -> Gate | None:
     """What the wires ask first, None when nobody is asked anything."""
+    known: Gate | None = authentication
+    if authentication is not None and options.failure_rate:
+        known = _patient(authentication, options)
     if not options.call_rate:
-        return authentication
+        return known
     rates = Rates(options.call_rate, options.call_burst)
 
     async def gate(credentials: Credentials) -> Caller:
-        caller = await authentication(credentials) if authentication else ANONYMOUS
+        caller = await known(credentials) if known else ANONYMOUS
         rates.take(caller.subject)
         return caller
 
     return gate
+
+
+def _patient(authentication: auth.Authentication, options: Options) -> Gate:
+    """The gate, closed for a while to addresses that have shown too many wrong credentials (SEC-04)."""
+    wrong = Rates(options.failure_rate, options.failure_burst)
+
+    async def gate(credentials: Credentials) -> Caller:
+        told = credentials.metadata.get("x-forwarded-for", "") if options.trust_forwarded else ""
+        source = _network(told.rpartition(",")[2].strip() or credentials.peer)
+        wrong.take(source, 0)
+        try:
+            return await authentication(credentials)
+        except UnauthenticatedError as error:
+            if error.wrong:
+                with suppress(ResourceExhaustedError):
+                    wrong.take(source)
+            raise
+
+    return gate
+
+
+def _network(address: str) -> str:
+    """What counts as one address: of IPv6 the network that one customer has."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return address
+    mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
+    return str(mapped or (found if found.version == 4 else ip_network((found, 64), strict=False)))
 
 
 def open_telemetry(options: Options) -> Off:

@@ -344,7 +344,8 @@ class Server:
             async def reply(request: HttpRequest, origin: str) -> HttpReply:
                 private = self._gate is not None and not self.options.public_card
                 if self._gate is not None and private:
-                    await self._gate(Credentials(REST, request.headers, query_pairs(request), request.certificate))
+                    pairs = query_pairs(request)
+                    await self._gate(Credentials(REST, request.headers, pairs, request.certificate, request.peer))
                 answer = await page(name, prefix, request, origin)
                 if private:
                     answer.headers["cache-control"] = "private, no-cache"

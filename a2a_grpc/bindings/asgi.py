@@ -127,6 +127,8 @@ class AsgiHost:
         )
         if self._options.tls_client_ca:
             asked.certificate = exchange.certificate()
+        if self._options.failure_rate:
+            asked.peer = exchange.peer()
 
         async def read() -> bytes:
             body = await exchange.body(self._options.max_request_bytes)

@@ -132,6 +132,10 @@ class Exchange:
         shown = (self.scope.get("extensions") or {}).get("tls", {}).get("client_cert_name")
         return Certificate(_common_name(shown)) if shown else None
 
+    def peer(self) -> str:
+        """The address of the other end, "" of servers that do not tell."""
+        return str((self.scope.get("client") or ("",))[0])
+
     # -- in
 
     async def piece(self) -> bytes | None:

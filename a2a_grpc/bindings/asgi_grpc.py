@@ -235,6 +235,9 @@ class _Call:
     def certificate(self) -> Certificate | None:
         return self._exchange.certificate()
 
+    def peer(self) -> str:
+        return self._exchange.peer()
+
     # -- in
 
     async def one(self) -> bytes:

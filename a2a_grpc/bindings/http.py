@@ -166,6 +166,8 @@ class HttpHost:
         asked = _read_head(request, path)
         if self._options.tls_client_ca and request.transport is not None:
             asked.certificate = of_connection(request.transport.get_extra_info("peercert"))
+        if self._options.failure_rate:
+            asked.peer = request.remote or ""
         return asked
 
     async def _read_body(self, request: web.BaseRequest) -> bytes:

@@ -193,6 +193,8 @@ class PlainConnection(asyncio.Protocol):
         try:
             if host.options.tls_client_ca:
                 asked.certificate = of_connection(self.transport.get_extra_info("peercert"))
+            if host.options.failure_rate:
+                asked.peer = str((self.transport.get_extra_info("peername") or ("",))[0])
             answer, refuse = await host.mounts.answer(asked, host.origin, self._rest)
             if isinstance(answer, HttpStream):
                 try:

@@ -136,7 +136,7 @@ class JsonRpc:
     ) -> Caller:
         """Who is calling; the body is only read when that is known, or for the id of the refusal."""
         try:
-            return await gate(Credentials(JSONRPC, request.headers, pairs, request.certificate))
+            return await gate(Credentials(JSONRPC, request.headers, pairs, request.certificate, request.peer))
         except Exception:
             _peek(request, envelope)
             raise

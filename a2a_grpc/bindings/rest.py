@@ -133,7 +133,7 @@ class Rest:
         caller = (
             ANONYMOUS
             if self._gate is None
-            else await self._gate(Credentials(REST, request.headers, pairs, request.certificate))
+            else await self._gate(Credentials(REST, request.headers, pairs, request.certificate, request.peer))
         )
         match = self._routers[version].find(request.verb, path)
         operation = reading.operation = self._rows[version][match.method.name]

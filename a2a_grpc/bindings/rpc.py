@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from contextlib import ExitStack
 from types import ModuleType
 from typing import Any, Final, NamedTuple, Protocol
+from urllib.parse import unquote
 
 from a2a_stubs import descriptors, google, v03_grpc, v1_grpc
 from google.protobuf.message import DecodeError, Message
@@ -68,6 +69,9 @@ class Context(Protocol):
 
     def time_remaining(self) -> float | None:
         """Seconds until nobody waits any more, None for no end."""
+
+    def peer(self) -> str:
+        """The address of the other end, alone or as gRPC writes it, such as `ipv4:127.0.0.1:50000`."""
 
     async def send_initial_metadata(self, metadata: Any) -> None:
         """Send pairs ahead of the first message."""
@@ -234,6 +238,12 @@ def cause(stream: Stream | None, fault: BaseException) -> A2AError:
     return stream.error
 
 
+def _address(peer: str) -> str:
+    """The address in what gRPC calls a peer."""
+    family, _, rest = peer.partition(":")
+    return unquote(rest).rpartition(":")[0].strip("[]") if family in ("ipv4", "ipv6") else peer
+
+
 class _Door:
     """What the handlers of one method share: the way in and the way out.
 
@@ -278,7 +288,8 @@ class _Door:
         caller = ANONYMOUS
         if self._gate is not None:
             certificate = self._certificate(context) if self._options.tls_client_ca else None
-            caller = await self._gate(Credentials(GRPC, metadata, metadata.items(), certificate))
+            peer = _address(context.peer()) if self._options.failure_rate else ""
+            caller = await self._gate(Credentials(GRPC, metadata, metadata.items(), certificate, peer))
         return self._read(request, context, metadata, caller)
 
     def _read(self, request: Any, context: Context, metadata: dict[str, str], caller: Caller) -> tuple[Any, Call]:

@@ -66,7 +66,7 @@ class HttpRequest:
 
     verb: in upper case. path: still percent-encoded, below the mount's prefix. query: raw, without `?`.
     headers: keys in lower case, repeated ones joined with ", ". body: complete and uncompressed.
-    certificate: the client's, None without one.
+    certificate: the client's, None without one. peer: see Credentials.
     """
 
     verb: str
@@ -75,6 +75,7 @@ class HttpRequest:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     certificate: Certificate | None = None
+    peer: str = ""
 
 
 @dataclass(slots=True)

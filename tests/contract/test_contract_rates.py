@@ -18,16 +18,18 @@ from a2a_grpc.testing import operations
 from tests.contract.agents import known
 from tests.contract.cells import HERE, LACKS, WIRES, Cell, Refusal, Site, eventually, requests, said
 from tests.contract.test_contract_auth import policy, seen
+from tests.hosts import served
 
 STREAM, SEND, ONE = "SendStreamingMessage", "SendMessage", v1.GetTaskRequest(id="x")
 
 
 @asynccontextmanager
-async def limited(**options: Any) -> AsyncIterator[Site]:
-    """A server that holds its callers to some limits."""
+async def limited(carried: Any = None, **options: Any) -> AsyncIterator[Site]:
+    """A server that holds its callers to some limits. carried: what serves its application; default its own ports."""
     async with AsyncExitStack() as stack:
-        made = Server(known(), Options(**HERE, store="memory:", **options), authenticators=policy())
-        server = await stack.enter_async_context(made)
+        settings = {**HERE, "store": "memory:", **options, **({"grpc": "", "http": ""} if carried else {})}
+        made = Server(known(), Options(**settings), authenticators=policy())
+        server = await stack.enter_async_context(carried(made) if carried else made)
         http = await stack.enter_async_context(aiohttp.ClientSession())
         channel = await stack.enter_async_context(grpc.aio.insecure_channel(server.grpc_address))
         yield Site(server, http, channel, stack)
@@ -126,3 +128,38 @@ def test_a_rate_that_is_none_is_refused_by_its_name(row: str) -> None:
         OperationRates([row])
     with pytest.raises(OptionError, match="once"):
         OperationRates(["GetTask=1", "GetTask=2/3"])
+
+
+@pytest.mark.parametrize("host", ["own", "asgi"])
+@pytest.mark.requirement("SEC-04", "ERR-10", "EQ-04", "AUTH-03")
+async def test_who_guesses_keys_is_not_looked_at_for_a_while(host: str) -> None:
+    carried = served if host == "asgi" else None
+    for wire in WIRES:
+        async with limited(carried, failure_rate=0.001, failure_burst=2) as site:
+            cell = await seen(site, *wire, "alice")
+            for _ in range(4):  # no credential is no guess
+                await cell.refuses(UnauthenticatedError, "GetTask", ONE)
+            for _ in range(2):
+                await cell.refuses(UnauthenticatedError, "GetTask", ONE, x_api_key="guess")
+            for headers in ({"x_api_key": "guess"}, {"x_api_key": "alice"}, {}):
+                await cell.refuses(ResourceExhaustedError, "GetTask", ONE, **headers)
+            failures = site.server.authentication.failures if site.server.authentication else {}
+            assert failures["wrong"] == 2
+
+
+@pytest.mark.requirement("SEC-04")
+async def test_behind_a_proxy_the_address_is_the_one_that_the_proxy_saw() -> None:
+    async with limited(failure_rate=0.001, failure_burst=1, trust_forwarded=True) as site:
+        for wire in WIRES:
+            cell = await seen(site, *wire, "alice")
+            guess = {"x_api_key": "guess"}
+            for wrong, same, other in (
+                ("10.0.0.1", "1.1.1.1, 10.0.0.1", "10.0.0.2"),
+                ("2001:db8:0:1::1", "2001:db8:0:1::2", "2001:db8:0:2::1"),
+            ):
+                wrong, same, other = (f"{wire[0]}.example, {one}" for one in (wrong, same, other))
+                kind = UnauthenticatedError if wire == WIRES[0] else ResourceExhaustedError
+                await cell.refuses(kind, "GetTask", ONE, **guess, x_forwarded_for=wrong)
+                await cell.refuses(ResourceExhaustedError, "GetTask", ONE, **guess, x_forwarded_for=same)
+                with pytest.raises(AssertionError, match="TASK_NOT_FOUND"):
+                    await cell.refuses(UnauthenticatedError, "GetTask", ONE, x_api_key="alice", x_forwarded_for=other)
