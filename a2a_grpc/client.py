@@ -69,8 +69,8 @@ class Client:
     dead and opened again, default never. retries: see Retries; None never repeats anything. repeat_sends: whether the
     agent tells a repeated message by its id; default: only if its card says that it is served by this package. tls: a
     Tls, or a context for HTTP only; default: the system's trust. A gRPC address without a scheme is called with TLS if
-    the card came by https; gRPC trusts its own list of authorities, or SSL_CERT_FILE. interceptors: surround each
-    call, the first outermost: as on a server, but `call.metadata` are the headers that will be sent, to be changed at
+    the card came by https, or names https; gRPC trusts its own list of authorities, or SSL_CERT_FILE. interceptors:
+    surround each call, the first outermost: as on a server, but `call.metadata` are the headers that will be sent, to be changed at
     will. verify: judges the card, and the extended one, before anything in it is used (SIGN-10); default: it is
     believed. cards: cards that are kept, to be shared between clients; default: an own cache.
     Every operation raises the A2AError that the agent answers with, and UnavailableError when nobody answers.
@@ -105,7 +105,8 @@ class Client:
         self._retries = retries or NEVER
         self._repeat_sends = repeat_sends
         self._interceptors, self._verify, self._cards = tuple(interceptors), verify, cards or CardCache()
-        self._dialer = Dialer(self._url.startswith("https:"), tls, silence)
+        places = [entry.url for entry in url.supported_interfaces] if isinstance(url, v1.AgentCard) else [url]
+        self._dialer = Dialer(any(place.startswith("https:") for place in places), tls, silence)
         self._wire: Wire | None = None
         self._seen: Found | None = None
         self.card: v1.AgentCard | None = None

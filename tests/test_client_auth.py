@@ -150,6 +150,8 @@ async def test_an_own_authority_and_a_certificate_of_the_client_serve_every_wire
         async with Client(server.http_url, binding=binding, tls=tls, timeout=60, retries=None) as client:
             assert (await client.send(asking("hi"))).task.artifacts[0].parts[0].text == "hi"
             card = client.card
+        async with Client(card or "", binding=binding, tls=tls, timeout=60, retries=None) as client:
+            assert (await client.send(asking("ho"))).task.artifacts[0].parts[0].text == "ho"
         for bad in (Tls(str(files / "ca.pem")), Tls()):
             with pytest.raises(errors.UnavailableError):
                 async with Client(card or "", binding=binding, tls=bad, timeout=60, retries=None) as client:
