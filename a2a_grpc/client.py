@@ -70,9 +70,9 @@ class Client:
     agent tells a repeated message by its id; default: only if its card says that it is served by this package. tls: a
     Tls, or a context for HTTP only; default: the system's trust. A gRPC address without a scheme is called with TLS if
     the card came by https, or names https; gRPC trusts its own list of authorities, or SSL_CERT_FILE. interceptors:
-    surround each call, the first outermost: as on a server, but `call.metadata` are the headers that will be sent, to be changed at
-    will. verify: judges the card, and the extended one, before anything in it is used (SIGN-10); default: it is
-    believed. cards: cards that are kept, to be shared between clients; default: an own cache.
+    surround each call, the first outermost: as on a server, but `call.metadata` are the headers to send. verify:
+    judges the card, and the extended one, before anything in it is used (SIGN-10); default: it is believed. cards:
+    cards that are kept, to be shared between clients; default: an own cache.
     Every operation raises the A2AError that the agent answers with, and UnavailableError when nobody answers.
     """
 
