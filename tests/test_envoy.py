@@ -22,7 +22,7 @@ from tests.hosts import ENVOY
 from tests.test_auth_mtls import certs
 from tests.test_cli import PATIENCE, SLOW_AGENT, Serving, run, serving, start
 
-pytestmark = pytest.mark.skipif(not ENVOY, reason="no pyvoy, or no shared libpython, here")
+pytestmark = pytest.mark.skipif(not ENVOY, reason="needs pyvoy and a Python with a shared library")
 __all__ = ["certs"]
 WORDS = ("slow:agent", "--engine", "envoy", "--store", "memory:")
 

@@ -59,7 +59,7 @@ def serving(log: Path, *options: str) -> Iterator[Served]:
     assert (process.returncode, told_of) == (0, [])
 
 
-WITHOUT_ENVOY = pytest.mark.skipif(not ENVOY, reason="no pyvoy, or no shared libpython, here")
+WITHOUT_ENVOY = pytest.mark.skipif(not ENVOY, reason="needs pyvoy and a Python with a shared library")
 ENGINES = ("aio", pytest.param("envoy", marks=WITHOUT_ENVOY))
 
 
