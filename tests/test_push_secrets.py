@@ -128,7 +128,7 @@ def test_a_sealed_config_opens_in_its_own_place_only_and_no_byte_of_it_can_be_ch
             seal.open(wrong, task_id, config_id)
 
 
-@pytest.mark.parametrize("key", ["", "short", "!" * 43, KEYS[0] + "AAAA"])
+@pytest.mark.parametrize("key", ["", "short", "!" * 43, KEYS[0] + "AAAA"], ids=["none", "short", "no base64", "long"])
 @pytest.mark.requirement("SEC-05")
 def test_a_key_that_is_none_is_refused_without_being_shown(key: str) -> None:
     with pytest.raises(OptionError, match="secret_keys") as told:
