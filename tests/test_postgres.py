@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
+from unittest.mock import AsyncMock
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -112,6 +113,13 @@ async def test_a_server_that_is_not_there_is_told_without_the_password() -> None
     assert "secret" not in str(told.value)
     with pytest.raises(StoreError, match="is not open"):
         await store.task(ANN, "t")
+
+
+async def test_a_server_that_goes_away_while_it_is_met_is_told_too(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = PostgresStore(url)
+    monkeypatch.setattr(store._link, "read_clock", AsyncMock(side_effect=asyncpg.InternalClientError("cut")))
+    with pytest.raises(StoreError, match="cut"):
+        await store.open()
 
 
 async def test_ids_may_hold_any_character(url: str) -> None:
