@@ -5,7 +5,6 @@ Laws: nothing here repeats test_store.py. Connections break where a test says so
 
 import asyncio
 import os
-import random
 import re
 import signal
 import time
@@ -36,6 +35,7 @@ from a2a_grpc.tasks.store import (
     TaskQuery,
 )
 from scripts import services
+from tests.faults.processes import seeded
 from tests.stores import ANN, ASKING, COMPLETED, NOW, config, create, due, events, postgres_url
 from tests.test_sqlite import chunk, whole
 
@@ -116,10 +116,10 @@ async def test_a_server_that_is_not_there_is_told_without_the_password() -> None
 
 
 async def test_a_server_that_goes_away_while_it_is_met_is_told_too(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = PostgresStore(url)
-    monkeypatch.setattr(store._link, "read_clock", AsyncMock(side_effect=asyncpg.InternalClientError("cut")))
+    read = AsyncMock(side_effect=asyncpg.InternalClientError("cut"))
+    monkeypatch.setattr("a2a_grpc.tasks.postgres_link.PostgresLink.read_clock", read)
     with pytest.raises(StoreError, match="cut"):
-        await store.open()
+        await PostgresStore(url).open()
 
 
 async def test_ids_may_hold_any_character(url: str) -> None:
@@ -408,9 +408,7 @@ async def check(store: PostgresStore, names: list[str], length: int) -> None:
 
 @pytest.mark.requirement("BL-48")
 async def test_killed_connections_lose_and_double_nothing(url: str) -> None:
-    seed = int(os.environ.get("A2A_SEED") or random.SystemRandom().randrange(1 << 32))
-    print(f"A2A_SEED={seed}")
-    dice, name = random.Random(seed), f"a2a-{uuid.uuid4().hex[:8]}"
+    dice, name = seeded(), f"a2a-{uuid.uuid4().hex[:8]}"
     kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query <> '' AND application_name = $1"
     async with opened(f"{url}&application_name={name}") as [store]:
         names, told = [f"t{index}" for index in range(8)], asyncio.Event()
