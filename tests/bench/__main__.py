@@ -25,10 +25,11 @@ from a2a_grpc.bindings import jsonrpc, rest
 from a2a_grpc.call import GRPC, JSONRPC, V1
 from tests.bench.idle import about_idle
 from tests.bench.load import Battery, Sample, message_for, request_for
-from tests.bench.plan import GET, LIST, SCENARIOS, STREAM, Load, Ratio, groups, loads
+from tests.bench.plan import BELOW, GET, LIST, SCENARIOS, STREAM, Load, Ratio, groups, loads
 from tests.bench.plan import STORED as LISTED
 from tests.bench.process import Process, cores
 from tests.bench.readers import about_readers
+from tests.bench.servers import OFFICIAL
 from tests.hosts import ENVOY
 
 STORED: Final = 8
@@ -70,7 +71,13 @@ class Bench:
     async def run(self) -> list[dict[str, Any]]:
         """Measure everything; prints rows as they are ready."""
         left_out = set() if ENVOY else {"envoy"}
-        plan = [[row for row in ratios if row.subject.server not in left_out] for ratios in groups(self._args.only)]
+        left_out |= {
+            name for name, (variable, *_) in OFFICIAL.items() if not (self._args.full and variable in os.environ)
+        }
+        plan = [
+            [row for row in ratios if not {row.subject.server, row.base.server} & left_out]
+            for ratios in groups(self._args.only)
+        ]
         wanted = [load for ratios in plan for load in loads(ratios)]
         for name in dict.fromkeys(load.server for load in wanted if load.server != "bare"):
             self._start(name)
@@ -105,7 +112,8 @@ class Bench:
         stored = SCENARIOS[load.scenario].operation == GET
         ids = [await self._store(load) for _ in range(STORED)] if stored and not bare else [""]
         ids = ["a"] if bare else ids
-        made = [request_for(load, message_for(load, name), host, _path(load) if bare else "") for name in ids]
+        below = BELOW.get(load.server, {}).get(load.wire, "")
+        made = [request_for(load, message_for(load, name), host, _path(load) if bare else "", below) for name in ids]
         battery = Battery(load, made, server.cpu)
         await battery.open(host)
         return battery
@@ -114,7 +122,8 @@ class Bench:
         """The id of a new task."""
         load = load._replace(scenario="echo", version=V1)
         host, operation = self._servers[load.server].host(load.wire), SCENARIOS["echo"].operation
-        battery = Battery(load, [request_for(load, message_for(load), host)], float)
+        below = BELOW.get(load.server, {}).get(load.wire, "")
+        battery = Battery(load, [request_for(load, message_for(load), host, below=below)], float)
         await battery.open(host)
         battery.close()
         return _task_id(load.wire, operation, battery.answers[0])

@@ -54,8 +54,8 @@ def message_for(load: Load, task_id: str = "") -> Message:
     return v1.SendMessageRequest(message=v1.Message(message_id="m-1", role=v1.ROLE_USER, parts=parts))
 
 
-def request_for(load: Load, message: Message, host: str, path: str = "") -> Any:
-    """The bytes of a request. path: instead of the one that wire and operation have."""
+def request_for(load: Load, message: Message, host: str, path: str = "", below: str = "") -> Any:
+    """The bytes of a request. path: instead of the one that wire and operation have; below: what that begins with."""
     operation, old = SCENARIOS[load.scenario].operation, load.version != V1
     if load.wire == GRPC:
         name = METHOD_NAMES[operation] if old else operation
@@ -64,9 +64,9 @@ def request_for(load: Load, message: Message, host: str, path: str = "") -> Any:
         return grpc_request(host, path or row.path, {"a2a-version": load.version}, sent.SerializeToString())
     if load.wire == JSONRPC:
         headers, body = jsonrpc.request(operation, message, 1, load.version)
-        return http1("POST", host, path or "/", headers, body)
+        return http1("POST", host, path or below or "/", headers, body)
     verb, own, headers, body = rest.request(operation, message, version=load.version)
-    return http1(verb, host, path or own, headers, body)
+    return http1(verb, host, path or below + own, headers, body)
 
 
 def answers_in(load: Load, body: bytes) -> list[bytes]:

@@ -53,7 +53,8 @@ STORED: Final = 10_000
 
 class Load(NamedTuple):
     """A scenario sent to one server over one wire. server: `bare`, `memory`, `sqlite`, `watched` (`memory` with every
-    span and measure recorded), `asyncio` (`memory` without uvloop) or `listed` (`memory` with many tasks)."""
+    span and measure recorded), `asyncio` (`memory` without uvloop) `listed` (`memory` with many tasks), or `sdk1`
+    and `node1`, the official SDKs, which are measured in full runs where they are installed."""
 
     server: str
     scenario: str
@@ -63,6 +64,10 @@ class Load(NamedTuple):
     def __str__(self) -> str:
         old = "" if self.version == V1 else " v0.3"
         return f"{self.scenario}, {self.server}{old}"
+
+
+BELOW: Final[Mapping[str, Mapping[str, str]]] = {name: {JSONRPC: "/rpc", REST: "/rest"} for name in ("sdk1", "node1")}
+"""Where the wires of a server begin, unless that is at the root."""
 
 
 class Ratio(NamedTuple):
@@ -83,8 +88,12 @@ _ROWS: Final[tuple[tuple[Load, Load, Mapping[str, float]], ...]] = (
     (Load("sqlite", "echo"), Load("memory", "echo"), {GRPC: 0.6} | _http(0.6)),
     (Load("watched", "echo"), Load("memory", "echo"), {}),
     (Load("asyncio", "echo"), Load("memory", "echo"), {}),
+    (Load("memory", "echo"), Load("sdk1", "echo"), {GRPC: 4} | _http(6)),
+    (Load("memory", "echo"), Load("node1", "echo"), {GRPC: 1.5} | _http(2.5)),
     (Load("memory", "reply"), Load("bare", "reply"), _http(0.5)),
     (Load("memory", "get"), Load("bare", "get"), {GRPC: 0.95} | _http(0.75)),
+    (Load("memory", "get"), Load("sdk1", "get"), {GRPC: 1.3} | _http(3)),
+    (Load("memory", "get"), Load("node1", "get"), _http(4)),
     (Load("listed", "list 50"), Load("bare", "list 50"), {GRPC: 0.8, REST: 0.6}),
     (Load("memory", "1 MiB"), Load("bare", "1 MiB"), {JSONRPC: 0.75}),
     (Load("memory", "one event"), Load("bare", "one event"), {}),

@@ -1,19 +1,21 @@
 """The servers that are measured, each a process of its own: ours with a store, and a bare one with prepared answers.
 
-Laws: `python -m tests.bench.servers memory|asyncio|sqlite|watched|envoy|bare [FILE]` prints its addresses as a line of
-JSON, then its CPU seconds for every line that it reads, and ends with its input. The bare server does what no server
-can leave out: gRPC messages are parsed and serialised, HTTP bodies are read, every event is written by itself, through
-the same libraries and on the same event loop.
+Laws: `python -m tests.bench.servers KIND [FILE]`, see `main`, prints its addresses as a line of JSON, then its CPU
+seconds for every line that it reads, and ends with its input. The bare server does what no server can leave out: gRPC
+messages are parsed and serialised, HTTP bodies are read, every event is written by itself, through the same libraries
+and on the same event loop.
 """
 
 import asyncio
 import base64
 import json
 import os
+import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -100,6 +102,34 @@ async def on_envoy() -> AsyncIterator[dict[str, str]]:
         yield {"grpc": address, "http": address, "pid": child_of(process.pid)}
     finally:
         process.terminate()
+        await process.wait()
+
+
+OFFICIAL: Final = {
+    "sdk1": ("A2A_SDK1_PYTHON", "", "sdk1/server.py", [""]),
+    "node1": ("A2A_NODE1_MODULES", "node", "node1/server.mjs", []),
+}
+"""The official SDKs as the interoperability tests set them up, with their tasks in memory: the variable that tells of
+the environment, the interpreter ("" for the environment itself), the program, what comes after the ports."""
+
+
+@asynccontextmanager
+async def official(name: str) -> AsyncIterator[dict[str, str]]:
+    """A server on an official SDK."""
+    variable, interpreter, program, more = OFFICIAL[name]
+    with socket.socket() as one, socket.socket() as two:
+        for each in (one, two):
+            each.bind(("127.0.0.1", 0))
+        ports = [str(each.getsockname()[1]) for each in (one, two)]
+    own = Path(__file__).parents[1] / "interop" / program
+    command = [interpreter or os.environ[variable], str(own), *ports, *more]
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None and await process.stdout.readline() == b"ready\n"
+    try:
+        http, grpc = (f"127.0.0.1:{port}" for port in ports)
+        yield {"grpc": grpc, "http": http, "pid": str(process.pid)}
+    finally:
+        process.kill()
         await process.wait()
 
 
@@ -224,6 +254,7 @@ def main(kind: str, file: str = "") -> None:
     makes: dict[str, Callable[[], AbstractAsyncContextManager[dict[str, str]]]] = {
         "bare": lambda: bare(json.loads(Path(file).read_bytes())),
         "envoy": on_envoy,
+        **{name: partial(official, name) for name in OFFICIAL},
         "asyncio": lambda: ours("memory:"),
         "watched": lambda: ours("memory:", watching()),
     }

@@ -1,6 +1,6 @@
 """An agent on a2a-sdk 1.x, on every wire and version that it serves. Usage: server.py HTTP_PORT GRPC_PORT FILE.
 
-FILE is where tasks are kept, so that they outlive the process. Prints one line when it is ready.
+FILE is where tasks are kept, so that they outlive the process; "" for memory. Prints one line when it is ready.
 """
 
 import asyncio
@@ -15,7 +15,12 @@ from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler, GrpcHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
-from a2a.server.tasks import DatabaseTaskStore, InMemoryPushNotificationConfigStore, TaskUpdater
+from a2a.server.tasks import (
+    DatabaseTaskStore,
+    InMemoryPushNotificationConfigStore,
+    InMemoryTaskStore,
+    TaskUpdater,
+)
 from a2a.types.a2a_pb2_grpc import add_A2AServiceServicer_to_server
 from sqlalchemy.ext.asyncio import create_async_engine
 from starlette.applications import Starlette
@@ -83,7 +88,7 @@ async def main() -> None:
     described = card()
     handler = DefaultRequestHandler(
         Obedient(),
-        DatabaseTaskStore(create_async_engine(f"sqlite+aiosqlite:///{FILE}")),
+        DatabaseTaskStore(create_async_engine(f"sqlite+aiosqlite:///{FILE}")) if FILE else InMemoryTaskStore(),
         described,
         push_config_store=InMemoryPushNotificationConfigStore(),
     )
