@@ -89,19 +89,24 @@ class Battery:
 
     async def open(self, host: str) -> None:
         """Connect, and make one call to see a right answer."""
-        name, _, port = host.rpartition(":")
-        at_once, loop = SCENARIOS[self._load.scenario].at_once, asyncio.get_running_loop()
-        grpc = self._load.wire == GRPC
-        for _ in range(-(-at_once // CALLS_PER_CONNECTION) if grpc else at_once):
-            made = await loop.create_connection(Http2 if grpc else Http1, name, int(port))
-            self._connections.append(made[1])
-        seen: asyncio.Future[tuple[bool, bytes]] = loop.create_future()
+        self._host = host
+        await self._connect()
+        seen: asyncio.Future[tuple[bool, bytes]] = asyncio.get_running_loop().create_future()
         self._connections[0].call(next(self._requests), lambda good, body: seen.set_result((good, body)))
         good, body = await asyncio.wait_for(seen, 60)
         self.answers = answers_in(self._load, body)
         if not good or not self.answers:
             raise RuntimeError(f"{self._load} over {self._load.wire} was answered with {body[:500]!r}")
         self._size = len(body)
+
+    async def _connect(self) -> None:
+        """Have as many connections as are needed; some servers close those that were idle."""
+        self._connections = [made for made in self._connections if not made.transport.is_closing()]
+        name, _, port = self._host.rpartition(":")
+        at_once, grpc = SCENARIOS[self._load.scenario].at_once, self._load.wire == GRPC
+        while len(self._connections) < (-(-at_once // CALLS_PER_CONNECTION) if grpc else at_once):
+            made = await asyncio.get_running_loop().create_connection(Http2 if grpc else Http1, name, int(port))
+            self._connections.append(made[1])
 
     def close(self) -> None:
         """Disconnect."""
@@ -111,6 +116,7 @@ class Battery:
     async def fire(self, seconds: float, least: int = 0) -> Sample:
         """Keep as many calls in flight as the scenario says, for `seconds` and until the last one is answered; at least
         one call for each, and `least` in all."""
+        await self._connect()
         scenario = SCENARIOS[self._load.scenario]
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         calls, flying, waits = 0, scenario.at_once, list[float]()

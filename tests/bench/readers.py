@@ -21,9 +21,9 @@ CHUNKS: Final = 20
 CALLS_PER_CONNECTION: Final = 50
 
 
-def memory_of(process: Process) -> int:
-    """Bytes that a server holds in memory."""
-    return int(Path(f"/proc/{process.pid}/statm").read_text().split()[1]) * resource.getpagesize()
+def memory_of(pid: int) -> int:
+    """Bytes that a process holds in memory."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 async def connect(kind: type[Any], host: str) -> Any:
@@ -79,9 +79,9 @@ async def about_readers() -> list[dict[str, Any]]:
         server = Process(cores()[0], "memory")
         try:
             task_id = (await said(server.host(JSONRPC), f"hold {CHUNKS}")).task.id
-            before = memory_of(server)
+            before = memory_of(server.pid)
             made, ends = await readers_of(server, wire, task_id)
-            each = (memory_of(server) - before) / READERS / 1024
+            each = (memory_of(server.pid) - before) / READERS / 1024
             cpu, begun = server.cpu(), time.perf_counter()
             await said(server.host(JSONRPC), f"go {task_id}")
             await asyncio.gather(*ends)
