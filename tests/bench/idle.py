@@ -34,7 +34,7 @@ def started() -> tuple[float, float]:
     begun = time.perf_counter()
     with subprocess.Popen(SERVE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
-        while not (line := process.stdout.readline()).startswith("GRPC"):
+        while not (line := process.stdout.readline()).strip().startswith("GRPC"):
             assert line, "the server ended"
         ready = time.perf_counter() - begun
         held = memory_of(process.pid)
