@@ -26,12 +26,7 @@ from a2a_grpc.client_dial import Dialer, chosen, spoken
 from a2a_grpc.client_retries import IDEMPOTENT, NEVER, Retries, unsent
 from a2a_grpc.client_streams import Events, Following, Source, Ways, number_of, settled
 from a2a_grpc.client_wires import Wire
-from a2a_grpc.errors import (
-    A2AError,
-    UnauthenticatedError,
-    UnavailableError,
-    UnsupportedOperationError,
-)
+from a2a_grpc.errors import A2AError, UnauthenticatedError, UnavailableError, UnsupportedOperationError
 from a2a_grpc.protojson import encode
 from a2a_grpc.tasks.state import ENDS, state_of
 from a2a_grpc.v03_names import METHOD_NAMES
@@ -130,6 +125,11 @@ class Client:
     def address(self) -> str:
         """The address that was given, or the name in the card that was."""
         return self._url or (self._given.card.name if self._given else "")
+
+    @property
+    def wire(self) -> Wire:
+        """The way to the interface in use. Raises RuntimeError before a connection."""
+        return self._ready()
 
     async def __aenter__(self) -> Self:
         if self._wire is None:

@@ -16,6 +16,7 @@ import grpc
 import grpc.aio
 from a2a_stubs import google, v03_grpc, v1, v1_grpc
 from google.protobuf.message import Message
+from grpc_health.v1 import health_pb2
 from yarl import URL
 
 from a2a_grpc import errors, protojson, v03
@@ -56,6 +57,9 @@ DEADLINE: Final = "grpc-timeout"
 """Header that tells a wire for how many milliseconds the answer is waited for, such as `250m`; gRPC carries it on."""
 
 _A_DAY: Final = 86_400.0
+
+HEALTH: Final = "/grpc.health.v1.Health/Check"
+"""What tells whether a gRPC server takes calls."""
 
 _DETAILS: Final = {kind.DESCRIPTOR.full_name: kind for kind in (google.ErrorInfo, google.BadRequest, google.RetryInfo)}
 
@@ -338,13 +342,31 @@ class GrpcWire:
             silence.close()
             call.cancel()
 
-    async def _call(self, operation: str, request: Message, headers: Mapping[str, str]) -> Any:
+    async def check(self) -> None:
+        """Connect, unless that is done, and ask the server whether it takes calls, which not every server tells. Raises
+        ConnectionError when it cannot be reached, UnavailableError when it says no."""
+        await self._connected()
+        asked, read = health_pb2.HealthCheckRequest(), health_pb2.HealthCheckResponse.FromString
+        ask = self._channel.unary_unary(HEALTH, type(asked).SerializeToString, read)
+        try:
+            status = (await ask(asked)).status
+        except grpc.aio.AioRpcError as fault:
+            if fault.code() is grpc.StatusCode.UNAVAILABLE:
+                raise _grpc_error(fault) from None
+        else:
+            if status == health_pb2.HealthCheckResponse.NOT_SERVING:
+                raise UnavailableError(f"{self._url} says that it takes no calls")
+
+    async def _connected(self) -> None:
         state = self._channel.get_state(try_to_connect=True)
         while state in (grpc.ChannelConnectivity.IDLE, grpc.ChannelConnectivity.CONNECTING):
             await self._channel.wait_for_state_change(state)
             state = self._channel.get_state(try_to_connect=True)
         if state is not grpc.ChannelConnectivity.READY:
             raise ConnectionError(f"cannot connect to {self._url}")
+
+    async def _call(self, operation: str, request: Message, headers: Mapping[str, str]) -> Any:
+        await self._connected()
         told: dict[str, Any] = {"metadata": tuple(headers.items())}
         if (limit := headers.get(DEADLINE)) is not None:
             told = {"metadata": tuple(pair for pair in told["metadata"] if pair[0] != DEADLINE)}

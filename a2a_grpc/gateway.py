@@ -17,14 +17,16 @@ from typing import Any, Final
 from a2a_stubs import v1, v1_grpc
 from google.protobuf.message import Message
 
-from a2a_grpc import cards
 from a2a_grpc.bindings.streams import Running
 from a2a_grpc.call import GRPC, RESUME_EXTENSION, VERSIONS, Call
 from a2a_grpc.client import Client
 from a2a_grpc.client_auth import Tls
+from a2a_grpc.client_cards import Found, Verify, trusted
 from a2a_grpc.client_streams import number_of
-from a2a_grpc.client_wires import DEADLINE
-from a2a_grpc.errors import A2AError, UnavailableError, VersionNotSupportedError
+from a2a_grpc.client_wires import DEADLINE, GrpcWire
+from a2a_grpc.config import OptionError
+from a2a_grpc.errors import A2AError, InvalidAgentResponseError, UnavailableError, VersionNotSupportedError
+from a2a_grpc.protojson import encode
 
 log: Final = logging.getLogger("a2a_grpc.gateway")
 
@@ -36,6 +38,9 @@ CREDENTIALS: Final = ("authorization",)
 
 UNREACHABLE: Final = "The agent behind this gateway is not available"
 """What callers read when there is no way to the upstream; the log says more."""
+
+DOUBTED: Final = "The card of the agent behind this gateway is not to be trusted"
+"""What callers read in place of an extended card that is refused; the log says more."""
 
 STOPPING: Final = "The server is stopping"
 
@@ -83,13 +88,16 @@ def fronted(
 class Upstream(v1_grpc.A2AServiceServicer):
     """An agent at an address: takes the place of an Agent in a Server, which then is a gateway to it.
 
-    url: what Client takes, or `host:port` for gRPC without a card. binding, version: the interface to use, default the
-    first in its card that can be called, version 1.0 before 0.3. headers: sent with every call, such as the gateway's
-    own credential. forward: names of headers of the caller that go on, default `FORWARDED`; see also `CREDENTIALS`.
-    card: for an upstream that has none at its address; default a plain one. tls: as of Client.
+    url: what Client takes, or `host:port` for gRPC without a card, with TLS if `tls` is given. binding, version: the
+    interface to use, default the first in its card that can be called, version 1.0 before 0.3. headers: sent with every
+    call, such as the gateway's own credential. forward: names of headers of the caller that go on, default `FORWARDED`;
+    see also `CREDENTIALS`. card: for an upstream that has none at its address; default a plain one. tls: authorities of
+    one's own and a client certificate, as of Client. verify: judges each card of the upstream, as of Client; one that
+    it refuses is never used, and a gateway without another is not ready.
     tenants: where the server has several agents, those that the first of them serves; alone, an upstream gets them all.
     present: how the server shows the upstream's card to a caller; set by the server.
-    Each method raises what the upstream answers, and UnavailableError when it cannot be reached.
+    Each method raises what the upstream answers, and UnavailableError when it cannot be reached. Raises OptionError for
+    `verify` where there is no card to judge.
     """
 
     def __init__(
@@ -102,9 +110,13 @@ class Upstream(v1_grpc.A2AServiceServicer):
         forward: Iterable[str] = FORWARDED,
         card: v1.AgentCard | None = None,
         tls: ssl.SSLContext | Tls | None = None,
+        verify: Verify | None = None,
         tenants: Iterable[str] = (),
     ) -> None:
-        self.url = url if "://" in url else f"grpc://{url}"
+        self.url = url if "://" in url else f"grpc{'s' * bool(tls)}://{url}"
+        if verify is not None and not self.url.startswith("http"):
+            raise OptionError(f"{self.url} has no card that could be verified")
+        self._verify = verify
         self.tenants = tuple(tenants)
         self.present: Callable[[v1.AgentCard, Call], v1.AgentCard] = lambda card, _: card
         self.card = card or _PLAIN_CARD
@@ -114,7 +126,8 @@ class Upstream(v1_grpc.A2AServiceServicer):
         self._given = card
         self._declared: frozenset[str] = frozenset()
         self._versions = (version,) if version else VERSIONS
-        self._settings: Mapping[str, Any] = {"binding": binding, "headers": headers, "tls": tls, "retries": None}
+        told = {"binding": binding, "headers": headers, "tls": tls, "verify": verify}
+        self._settings: Mapping[str, Any] = {**told, "retries": None}
         fixed = {name.lower() for name in headers or ()}
         names = {name.lower(): None for name in forward}
         self._forward_known = tuple(name for name in names if name not in fixed)
@@ -193,15 +206,13 @@ class Upstream(v1_grpc.A2AServiceServicer):
         """Find out whether the upstream is there, and whether its card is still the same."""
         try:
             async with asyncio.timeout(LOOK_SECONDS):
-                if self.url.startswith("grpc"):
-                    host, _, port = cards.grpc_target(self.url)[0].rpartition(":")
-                    _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
-                    writer.close()
-                elif self._client is not None:
+                if self._client is not None and self.url.startswith("http"):
                     async with await self._dial() as fresh:
                         self._learn(fresh.card)
-                await self.connected()
-        except (A2AError, OSError, TimeoutError, ValueError) as fault:
+                carrier = (await self.connected()).wire
+                if isinstance(carrier, GrpcWire):
+                    await carrier.check()
+        except (A2AError, OSError, TimeoutError) as fault:
             self._turn(False, fault)
         else:
             self._turn(True)
@@ -221,9 +232,17 @@ class Upstream(v1_grpc.A2AServiceServicer):
                 client = await self.connected()
                 asked, told = self._carried(client, request, call)
                 answer = await client.call(operation, asked, **told)
-            return self.present(answer, call) if gives_card else answer
+            return self.present(await self._judged(answer), call) if gives_card else answer
 
         return called
+
+    async def _judged(self, card: v1.AgentCard) -> v1.AgentCard:
+        """An extended card, if it may be believed."""
+        try:
+            return await trusted(self._verify, Found(card, encode(card), self.url)) if self._verify else card
+        except InvalidAgentResponseError as fault:
+            log.warning("%s", fault.message)
+            raise InvalidAgentResponseError(DOUBTED) from fault
 
     def _streaming(self, operation: str) -> Callable[[Any, Call], AsyncGenerator[v1.StreamResponse, None]]:
         async def called(request: Message, call: Call) -> AsyncGenerator[v1.StreamResponse, None]:

@@ -9,7 +9,7 @@ import pytest
 from a2a_stubs import v1
 
 from a2a_grpc import errors
-from a2a_grpc.call import GRPC, V1, Call
+from a2a_grpc.call import V1, Call
 from a2a_grpc.gateway import UNREACHABLE, Upstream
 from a2a_grpc.testing import serve, until
 from tests.fakes import FakeService, status
@@ -34,17 +34,20 @@ class Relay:
     def __init__(self) -> None:
         self._writers: list[asyncio.StreamWriter] = []
         self._copies: set[asyncio.Task[None]] = set()
-        self._to = 0
+        self._to = self._to_grpc = ""
 
     async def open(self) -> int:
         self._server = await asyncio.start_server(self._join, "127.0.0.1", 0)
         return int(self._server.sockets[0].getsockname()[1])
 
-    def lead_to(self, address: str) -> None:
-        self._to = int(address.rpartition(":")[2])
+    def lead_to(self, http: str, grpc: str) -> None:
+        self._to, self._to_grpc = http, grpc
 
     async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, back = await asyncio.open_connection("127.0.0.1", self._to)
+        head = await reader.read(65536)
+        to = self._to_grpc if head.startswith(b"PRI ") else self._to
+        there, back = await asyncio.open_connection("127.0.0.1", int(to.rpartition(":")[2]))
+        back.write(head)
         self._writers += [writer, back]
         for source, sink in ((reader, back), (there, writer)):
             self._copies.add(asyncio.create_task(self._copy(source, sink)))
@@ -73,9 +76,8 @@ async def test_a_stream_that_is_cut_behind_the_gateway_ends_with_an_error(bindin
     public = {"public_url": f"http://127.0.0.1:{port}", "public_grpc": f"127.0.0.1:{port}"}
     async with AsyncExitStack() as stack:
         back = await stack.enter_async_context(serve(make_agent(), **public))
-        relay.lead_to(back.http_address)  # for the card, and for calls over HTTP
+        relay.lead_to(back.http_address, back.grpc_address)
         front = await stack.enter_async_context(gateway(f"http://127.0.0.1:{port}", binding=binding, version=version))
-        relay.lead_to(back.grpc_address if binding == GRPC else back.http_address)
         streams = []
         for wire in WIRES:
             client = await stack.enter_async_context(wire_of(front, *wire))

@@ -70,16 +70,20 @@ def _sign(arguments: argparse.Namespace, document: Any) -> Any:
     return {**document, "signatures": others + signer.signatures(document, document)}
 
 
+def verifier(files: Sequence[str], jwks: Sequence[str], trusted: Sequence[str], **lists: Sequence[str] | None) -> Any:
+    """A Verifier with keys from files and addresses. lists: more of its keywords, None for its defaults. Raises
+    OSError, and OptionError as the Verifier."""
+    keys, judge = part("auth_keys", "auth"), part("verification", "auth")
+    sources = [keys.FixedKeys.from_file(file) for file in files] + [keys.RemoteKeys(url) for url in jwks]
+    return judge.Verifier(*sources, trusted=trusted, **{name: given for name, given in lists.items() if given})
+
+
 async def _verify(arguments: argparse.Namespace, document: Any) -> Any:
     """What the signature that holds says."""
-    keys, judge = part("auth_keys", "auth"), part("verification", "auth")
-    sources = [keys.FixedKeys.from_file(file) for file in arguments.key]
-    sources += [keys.RemoteKeys(url) for url in arguments.jwks]
-    lists = {"algorithms": arguments.algorithm, "forms": arguments.form}
-    verifier = judge.Verifier(
-        *sources, trusted=arguments.trust, **{name: given for name, given in lists.items() if given}
+    judge = verifier(
+        arguments.key, arguments.jwks, arguments.trust, algorithms=arguments.algorithm, forms=arguments.form
     )
-    found = await verifier.verify(document, arguments.card)
+    found = await judge.verify(document, arguments.card)
     told = ("form", "alg", "kid", "jku")
     return {"name": found.card.name} | {name: value for name in told if (value := getattr(found, name))}
 

@@ -5,14 +5,24 @@ Laws: words become upstreams; passing calls on is gateway.py's, serving is as in
 
 import argparse
 import re
+import ssl
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from a2a_grpc import workers
 from a2a_grpc.call import VERSIONS
+from a2a_grpc.client_auth import Tls
+from a2a_grpc.commands.card import verifier
 from a2a_grpc.commands.serve import Ready, serving, tell
 from a2a_grpc.commands.words import BINDING_WORDS, UsageError, card_file, header_word, options_parser, url_word
 from a2a_grpc.gateway import CREDENTIALS, FORWARDED, Upstream
+
+SIGNED: Final = (
+    ("signed-by", "FILE", "in this file"),
+    ("jwks", "URL", "at this address"),
+    ("trust", "HOST", "that it names itself, at this host or whole address"),
+)
+"""Flags that say whose signature the card of an upstream must have."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -26,8 +36,28 @@ def parser() -> argparse.ArgumentParser:
     add("--upstream-header", action="append", type=header_word, default=[], metavar="'NAME: VALUE'",
         help="sent upstream with each call")  # fmt: skip
     add("--upstream-card", metavar="FILE", help="the card, for an upstream that has none at its address")
+    add("--upstream-ca", metavar="FILE", help="authorities that vouch for the upstream; default: those of the system")
+    add("--upstream-cert", metavar="FILE", help="certificate to show to the upstream (mutual TLS)")
+    add("--upstream-key", metavar="FILE", help="the private key of that certificate; default: in the same file")
+    for name, kind, text in SIGNED:
+        add(f"--upstream-{name}", action="append", default=[], metavar=kind,
+            help=f"the card must be signed by a key {text}")  # fmt: skip
     add("--forward", action="append", default=[], metavar="NAME",
         help=f"a header of callers that goes on, beside {', '.join(FORWARDED + CREDENTIALS)}")  # fmt: skip
+    return made
+
+
+def _tls(ca: str | None, cert: str | None, key: str | None) -> Tls | None:
+    """What TLS trusts and shows, read once to find mistakes early. Raises OSError, UsageError."""
+    if key and not cert:
+        raise UsageError("--upstream-key needs --upstream-cert")
+    if not (ca or cert):
+        return None
+    made = Tls(ca, cert, key or cert)
+    try:
+        made.context()
+    except ssl.SSLError as fault:
+        raise UsageError(f"no certificates as TLS wants them in {ca or ''} {cert or ''}: {fault.reason}") from None
     return made
 
 
@@ -35,7 +65,8 @@ def _upstream(text: str) -> tuple[str, str]:
     """Name, "" for none, and address."""
     named = re.fullmatch(r"(?:([\w.-]+)=)?(.+)", text)
     name, url = named.groups() if named else ("", text)
-    return name or "", url_word(url if "://" in url else f"grpc://{url}")
+    url_word(url if "://" in url else f"grpc://{url}")
+    return name or "", url
 
 
 def ready(words: Sequence[str]) -> Ready:
@@ -49,12 +80,16 @@ def ready(words: Sequence[str]) -> Ready:
         "headers": dict(arguments.pop("upstream_header")),
         "forward": (*FORWARDED, *forward),
     }
+    files = [arguments.pop(f"upstream_{name}") for name in ("ca", "cert", "key")]
+    signed = [arguments.pop(f"upstream_{name.replace('-', '_')}") for name, *_ in SIGNED]
     if len({name for name, _ in told}) < len(told):
         raise UsageError("several upstreams need a name each, such as --upstream orders=URL")
 
     def made() -> Any:
-        given = card_file(card) if card else None
-        found = {name: Upstream(url, card=given, **settings) for name, url in told}
+        given, tls = card_file(card) if card else None, _tls(*files)
+        verify = verifier(*signed) if any(signed) else None
+        more = {**settings, "card": given, "tls": tls, "verify": verify}
+        found = {name: Upstream(url, **more) for name, url in told}
         return found if len(found) > 1 or "" not in found else found[""]
 
     return arguments, made
