@@ -1,13 +1,21 @@
 """Extensions: asked for, activated, required, in every cell."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 import grpc.aio
 import pytest
 from a2a_stubs import v03_grpc, v1, v1_grpc
+from google.protobuf.message import Message
 
 from a2a_grpc import v03
+from a2a_grpc.call import Call
+from a2a_grpc.client import Client
+from a2a_grpc.config import Options
 from a2a_grpc.errors import ExtensionSupportRequiredError
-from tests.contract.agents import OPTIONAL, REQUIRED
-from tests.contract.cells import Cell, data, fresh, said
+from a2a_grpc.server import Server
+from tests.contract.agents import AGENTS, OPTIONAL, REQUIRED
+from tests.contract.cells import BINDINGS, HERE, WIRES, Cell, data, fresh, said
 
 NAMES = {"1.0": "A2A-Extensions", "0.3": "X-A2A-Extensions"}
 UNKNOWN = "https://ext.example/unknown/v1"
@@ -79,3 +87,36 @@ async def test_a_required_extension_must_be_declared(cell: Cell) -> None:
 async def test_the_card_is_reachable_without_the_extension_and_tells_of_it(cell: Cell) -> None:
     card = cell.client.card or v1.AgentCard()
     assert [entry.uri for entry in card.capabilities.extensions if entry.required] == [REQUIRED]
+
+
+@asynccontextmanager
+async def stamped(call: Call, request: Message) -> AsyncIterator[None]:
+    """An extension written as an interceptor: whoever asks for it gets a stamp on what the agent sees."""
+    asked = OPTIONAL in call.extensions
+    if asked and isinstance(request, v1.SendMessageRequest):
+        request.metadata[OPTIONAL] = f"stamped on {call.binding}"
+    yield
+    assert (OPTIONAL in call.activated) == asked
+
+
+@pytest.mark.requirement("EXT-03", "EXT-04", "EXT-05")
+async def test_an_extension_may_be_an_interceptor() -> None:
+    options = Options(**HERE, store="memory:")
+    async with Server(AGENTS["scenes"](), options, interceptors=[stamped]) as server:
+        for binding, version in WIRES:
+            told = {"binding": BINDINGS[binding], "version": version}
+            async with Client(server.http_url, extensions=[OPTIONAL], **told) as client:
+                found = data((await client.send(said("facts"))).task)
+                assert found["metadata"] == {OPTIONAL: f"stamped on {BINDINGS[binding]}"}
+            async with Client(server.http_url, **told) as client:
+                assert data((await client.send(said("facts"))).task)["metadata"] == {}
+
+
+@pytest.mark.site(agent="demanding", own=True)
+@pytest.mark.needs("ListTasks")
+@pytest.mark.requirement("EXT-06", "BL-33")
+async def test_without_a_required_extension_no_task_comes_to_be(cell: Cell) -> None:
+    for operation in ("SendMessage", "SendStreamingMessage"):
+        await cell.refuses(ExtensionSupportRequiredError, operation, said(now=True))
+    willing = await cell.connect(extensions=[REQUIRED])
+    assert (await willing.list()).total_size == 0
