@@ -205,7 +205,9 @@ def _unix(path: str) -> socket.socket:
             made.bind(path)
         finally:
             os.umask(before)
-    except BaseException:
+    except OSError as fault:
         made.close()
-        raise
+        if fault.filename:
+            raise
+        raise OSError(fault.errno or errno.EINVAL, fault.strerror or str(fault), path) from None
     return made

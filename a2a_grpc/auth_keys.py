@@ -75,6 +75,8 @@ def keys_of(file: str | Path) -> list[Key]:
             return _read(orjson.loads(data))
         except ValueError as fault:
             raise OptionError(f"{file} holds no keys: {fault}") from None
+    if b"ENCRYPTED" in data:
+        raise OptionError(f"{file} is encrypted; keys are read without a pass phrase")
     for kind in ("RSA", "EC", "OKP"):
         with suppress(JoseError, ValueError, TypeError):
             key = import_key(data, kind)

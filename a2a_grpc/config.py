@@ -19,7 +19,19 @@ ENVIRONMENT_PREFIX: Final = "A2A_GRPC_"
 MIB: Final = 1024 * 1024
 LARGEST_PORT: Final = 65_535
 _ADDRESS: Final = re.compile(r".*:([0-9]{1,5})")
-_BASE_URL: Final = re.compile(r"https?://[^\s/?#]+[^\s?#]*")
+
+Form = tuple[re.Pattern[str], str]
+"""What the text of an option looks like, and in words."""
+
+_BASE_URL: Final = re.compile(r"(?:https?://[^\s/?#]+[^\s?#]*)?"), "an absolute http or https address"
+_KEYS_URL: Final = re.compile(r"(?:https?://[^\s/?#]+\S*)?"), "an absolute http or https address"
+_TARGET: Final = re.compile(r"\S*"), "host:port or an absolute address"
+_HEADER: Final = re.compile(r"[0-9A-Za-z_.-]+"), "letters, digits and - _ . as headers and gRPC metadata allow them"
+_ORIGIN: Final = (
+    re.compile(r"\*|null|[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#]+/*"),
+    "origins such as https://app.example, or *",
+)
+_HOST: Final = re.compile(r"(?:[\w-]+\.)*(?!\d+$)[\w-]+", re.ASCII), "hosts, addresses and networks"
 
 
 class OptionError(ValueError):
@@ -33,11 +45,12 @@ def option(
     low: float | None = None,
     high: float | None = None,
     choices: tuple[Any, ...] = (),
+    form: Form | None = None,
     secret: bool = False,
 ) -> Any:
-    """One row: default value, meaning, and the smallest, largest or listed values allowed. A secret is in no repr, and
-    no flag, which everybody on a machine may read (SEC-05)."""
-    metadata = {"meaning": meaning, "low": low, "high": high, "choices": choices, "secret": secret}
+    """One row: default value, meaning, the smallest, largest or listed values allowed, and what a text looks like. A
+    secret is in no repr, and no flag, which everybody on a machine may read (SEC-05)."""
+    metadata = {"meaning": meaning, "low": low, "high": high, "choices": choices, "form": form, "secret": secret}
     return field(default=default, metadata=metadata, repr=not secret)
 
 
@@ -59,11 +72,14 @@ class Options:
     )
     reuse_port: bool = option(False, "let other processes listen on the same ports (SO_REUSEPORT), as `workers` do")
     public_url: str = option(
-        "", "base URL under which clients reach HTTP, written into the card (BL-45); empty: the bound address"
+        "",
+        "base URL under which clients reach HTTP, written into the card (BL-45); empty: the bound address",
+        form=_BASE_URL,
     )
     public_grpc: str = option(
         "",
         "gRPC address written into the card; empty: host of `public_url` or the bound one, with the bound port",
+        form=_TARGET,
     )
     grpc_url_style: str = option(
         "authority",
@@ -81,7 +97,7 @@ class Options:
     api_key_file: str = option(
         "", "file with lines `subject:sha256` of API keys; with it callers must show a key; empty: anybody may call"
     )
-    api_key_header: str = option("X-API-Key", "header, or gRPC metadata, that API keys are shown in")
+    api_key_header: str = option("X-API-Key", "header, or gRPC metadata, that API keys are shown in", form=_HEADER)
     jwt_issuer: str = option("", "issuer of bearer tokens (JWT) that callers may show; empty: none")
     jwt_audience: str = option("", "audience that bearer tokens must name; goes with `jwt_issuer`")
     jwks_url: str = option("", "address or file with the keys of `jwt_issuer`; empty: as OpenID Connect discovery says")
@@ -89,12 +105,14 @@ class Options:
         (), "files with keys, in PEM or as JSON Web Keys, that sign the card; needs `public_url`; empty: not signed"
     )
     card_jku: str = option(
-        "", "address of the public keys, for the signatures; empty: that of `serve_jwks`, if that is on (SIGN-06)"
+        "",
+        "address of the public keys, for the signatures; empty: that of `serve_jwks`, if that is on (SIGN-06)",
+        form=_KEYS_URL,
     )
     serve_jwks: bool = option(False, "publish the public parts of `card_keys` at `/.well-known/jwks.json`")
     public_card: bool = option(True, "show the card to everybody; off: to callers who may call")
     cors_origins: tuple[str, ...] = option(
-        (), "origins such as `https://app.example` whose web pages may call; `*`: all; empty: none"
+        (), "origins such as `https://app.example` whose web pages may call; `*`: all; empty: none", form=_ORIGIN
     )
     inspector: str = option(
         "auto",
@@ -284,12 +302,10 @@ class Options:
             raise OptionError("card_jku and serve_jwks need card_keys")
         for entry in self.push_allow:
             try:
-                if "/" in entry:
-                    ip_network(entry)
+                ip_network(entry)
             except ValueError as fault:
-                raise OptionError(f"push_allow: {fault}") from None
-        if self.public_url and not _BASE_URL.fullmatch(self.public_url):
-            raise OptionError(f"public_url must be an absolute http or https address, not {self.public_url!r}")
+                if "/" in entry or not _HOST[0].fullmatch(entry):
+                    raise OptionError(f"push_allow must be {_HOST[1]}: {fault}") from None
         if not self.versions:
             raise OptionError("versions must hold at least one of 1.0, 0.3")
         if (self.metrics == "admin" and not self.admin) or (self.metrics == "http" and not self.http):
@@ -312,7 +328,9 @@ def _check(name: str, value: Any, kind: Any, rule: Mapping[str, Any]) -> None:
         raise OptionError(f"{name} must be of type {expected.__name__}{told}")
     for entry in value if isinstance(value, tuple) else (value,):
         if rule["choices"] and entry not in rule["choices"]:
-            raise OptionError(f"{name} must be one of {', '.join(rule['choices'])}, not {entry!r}")
+            raise OptionError(f"{name} must be one of {', '.join(rule['choices']).lstrip(', ')}, not {entry!r}")
+        if (form := rule["form"]) and not form[0].fullmatch(entry):
+            raise OptionError(f"{name} must be {form[1]}, not {entry!r}")
         low, high = rule["low"], rule["high"]
         if (low is not None and not entry >= low) or (high is not None and not entry <= high):  # NaN is neither
             raise OptionError(f"{name} must be between {low:g} and {high:g}, not {entry!r}")

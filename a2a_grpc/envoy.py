@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import socket
+import sys
 import tempfile
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
@@ -128,6 +129,7 @@ async def _live(options: Options, address: str, command: tuple[Any, Sequence[str
             if not await _first(over, _begin(engine, joined, options, report, folder)):
                 await _first(over, engine.wait())
                 if not stopping.is_set():
+                    print("a2a-grpc: Envoy has ended by itself", file=sys.stderr, flush=True)
                     return 1
                 await joined.result().ask(stop=True)
             return 0

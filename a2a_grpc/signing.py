@@ -17,7 +17,7 @@ import rfc8785
 from a2a_stubs import v1
 from cryptography.x509 import load_der_x509_certificate
 from joserfc.errors import JoseError
-from joserfc.jwk import Key, RSAKey
+from joserfc.jwk import Key, RSAKey, import_key
 from joserfc.jws import JWSRegistry
 
 from a2a_grpc import protojson
@@ -129,13 +129,21 @@ def _algorithm(key: Key) -> str:
     return key.alg or USUAL.get(kind, kind)
 
 
+def _unable(key: Key, algorithm: str) -> str:
+    try:
+        JWSRegistry.algorithms[algorithm].sign(b"", key)
+    except JoseError as fault:
+        return f"does not sign: {fault.description}"
+    return ""
+
+
 class Signer:
     """Signs cards with each of its private keys.
 
     keys: those with a private part sign, the others are only published, as before and after a rotation. Each signs with
     its own `alg`, default `USUAL`, and is called by its `kid`, default its thumbprint (RFC 7638).
     jku: address of the published keys, for the header of each signature; default "": none.
-    Raises OptionError when there is no private key, or one that must not sign.
+    Raises OptionError when there is no private key, or one that must not sign, and for two keys with one name.
     """
 
     def __init__(self, keys: Iterable[Key], jku: str = "") -> None:
@@ -150,10 +158,14 @@ class Signer:
                 raise OptionError(
                     f"the key {key.kid} cannot sign cards: {algorithm} is not one of {', '.join(ALGORITHMS)}"
                 )
-            published[str(key.kid)] = key.as_dict(private=False, use="sig", alg=algorithm)
+            shown = key.as_dict(private=False, use="sig", alg=algorithm)
+            shown.pop("key_ops", None)  # those of the private part; `use` says what this one is for
+            known = published.setdefault(str(key.kid), shown)
+            if key.thumbprint() != import_key(known).thumbprint():
+                raise OptionError(f"two keys that sign cards have the same name: {key.kid}")
             if not key.is_private:
                 continue
-            if why := fits(key, algorithm, time.time()):
+            if why := fits(key, algorithm, time.time()) or _unable(key, algorithm):
                 raise OptionError(f"the key {key.kid} cannot sign cards: it {why}")
             self._keys.append((key, algorithm))
         if not self._keys:

@@ -141,6 +141,10 @@ async def test_a_unix_socket_is_for_its_owner_and_goes_with_the_server(tmp_path:
         async with serving(f"unix:{path}", reuse_port=True) as second:
             assert second.admin.addresses == [f"unix:{path}.1"]
     assert not os.listdir(tmp_path)
+    for gone in (tmp_path / "gone" / "admin.sock", tmp_path / ("x" * 200)):
+        with pytest.raises(OSError, match=str(gone)):
+            async with serving(f"unix:{gone}"):
+                pass
 
 
 async def test_what_a_killed_server_left_behind_is_no_hindrance(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ async def test_a_failing_carrier_is_told_once_and_stops_nothing(caplog: pytest.L
 @pytest.mark.parametrize("url", ["postgresql://127.0.0.1:1/a2a", "nats://127.0.0.1:1"])
 async def test_a_bus_that_is_not_there_is_told(url: str) -> None:
     bus = open_bus(Options(bus=url))
-    with pytest.raises(ConnectionError, match="no hints through"):
+    with pytest.raises(ConnectionError, match=r"no hints through .*: ."):
         await bus.open()
     await bus.close()
 

@@ -88,6 +88,15 @@ async def test_an_asterisk_is_every_origin_and_nothing_is_the_default():
         assert reply.status == 401 and "vary" not in reply.headers
 
 
+@pytest.mark.requirement("SEC-03", "REST-08")
+@pytest.mark.parametrize("path", ["", "/message:send", "/v1/message:send"])
+async def test_a_page_cannot_call_without_asking_by_leaving_out_the_media_type(path: str):
+    async with server() as made, aiohttp.ClientSession(skip_auto_headers=["Content-Type"]) as session:
+        for origin, refused in (({"Origin": "https://evil.example"}, True), ({}, False)):
+            async with session.post(made.http_url + path, data=b"{}", headers={"X-API-Key": "k", **origin}) as reply:
+                assert (reply.status == 415) == refused
+
+
 @pytest.mark.requirement("SEC-02")
 async def test_a_client_calls_nobody_whose_certificate_it_cannot_trust(files):  # noqa: F811
     async with server(**files) as made:

@@ -153,6 +153,18 @@ async def closed(address: str) -> None:
             await asyncio.sleep(0.1)
 
 
+def child(process: int) -> int:
+    return int(Path(f"/proc/{process}/task/{process}/children").read_text("utf-8").split()[0])
+
+
+@pytest.mark.requirement("BL-34")
+async def test_envoy_that_dies_is_told(folder: Path) -> None:
+    async with serving(*WORDS, cwd=folder) as server:
+        os.kill(child(server.process.pid), signal.SIGKILL)
+        _, said = await asyncio.wait_for(server.process.communicate(), PATIENCE)
+        assert (server.process.returncode, said) == (1, b"a2a-grpc: Envoy has ended by itself\n")
+
+
 async def test_what_cannot_be_served_is_told_in_one_line(folder: Path) -> None:
     async def fails(*words: str) -> str:
         ended = await run("serve", *words, "--engine", "envoy", cwd=folder)

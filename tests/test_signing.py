@@ -187,9 +187,28 @@ def test_keys_that_must_not_sign_are_refused():
         (ECKey.generate_key("P-256", {"kid": "x", "exp": 1}), "has expired"),
         (ECKey.generate_key("P-256", {"kid": "x", "alg": "ES384"}), "is not for ES384"),
         (ECKey.generate_key("P-256", {"kid": "x", "use": "enc"}), "is not for ES256"),
+        (ECKey.generate_key("P-256", {"kid": "x", "key_ops": ["verify"]}), "does not sign"),
     ):
         with pytest.raises(OptionError, match=told):
             Signer([key])
+
+
+def test_two_keys_of_one_name_are_refused_and_one_key_may_come_twice():
+    with pytest.raises(OptionError, match="the same name: ec"):
+        Signer([EC, ECKey.generate_key("P-256", {"kid": "ec"})])
+    assert len(Signer([EC, public_only(EC)]).jwks["keys"]) == 1
+
+
+async def test_what_is_published_verifies_although_the_private_key_may_only_sign():
+    signer = Signer([ECKey.generate_key("P-256", {"kid": "x", "key_ops": ["sign"]})])
+    document = {**CARD, "signatures": signer.signatures(CARD)}
+    assert (await Verifier(FixedKeys(signer.jwks)).verify(document, URL)).kid == "x"
+
+
+def test_an_encrypted_key_is_called_so(tmp_path: Path):
+    (tmp_path / "key.pem").write_bytes(EC.as_pem(private=True, password="secret"))
+    with pytest.raises(OptionError, match=r"key\.pem is encrypted"):
+        Signer.from_files([tmp_path / "key.pem"])
 
 
 def public_only(key: Key) -> Key:

@@ -81,3 +81,17 @@ async def test_a_file_that_cannot_be_read_is_an_os_error(files, missing):
         await GrpcHost(GrpcBinding(test_grpc_binding.Fake(), options, Streams(1)), options).start()
     with pytest.raises(OSError):
         await test_http_host.HttpHost([], options, Streams(1)).start()
+
+
+@pytest.mark.parametrize("name", ["tls_cert", "tls_key", "tls_client_ca"])
+def test_a_file_that_holds_something_else_is_told_by_its_option(files, tmp_path, name):
+    (tmp_path / "odd.pem").write_text("something else")
+    with pytest.raises(OSError, match=f"{name} .*odd.pem"):
+        tls_context(Options(**(files | {name: str(tmp_path / "odd.pem")})))
+
+
+def test_nobody_is_asked_for_the_pass_phrase_of_a_key(files, tmp_path):
+    made = ["openssl", "pkey", "-in", files["tls_key"], "-aes256", "-passout", "pass:secret", "-out", tmp_path / "key"]
+    subprocess.run(made, check=True, capture_output=True)
+    with pytest.raises(OSError, match=r"tls_key .*key cannot be used"):
+        tls_context(Options(**files | {"tls_key": str(tmp_path / "key")}))

@@ -107,7 +107,7 @@ class JsonRpc:
         caller = ANONYMOUS if self._gate is None else await self._admit(self._gate, request, pairs, envelope)
         if request.verb != "POST":
             raise MethodNotAllowedError(allow=("POST",))
-        if not wire.is_json(request.headers.get("content-type", "")):
+        if not wire.is_json(request.headers):
             raise MediaTypeError
         name, params = _open(request.body, envelope)
         asked = wire.asked_version(request, pairs)

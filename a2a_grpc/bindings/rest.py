@@ -172,7 +172,7 @@ def _body(request: HttpRequest) -> Any:
     """The request's JSON body, None without one; the type of an empty body does not matter (REST-09, REST-15)."""
     if request.verb in BODILESS or not request.body or request.body.isspace():
         return None
-    if not wire.is_json(request.headers.get("content-type", "")):
+    if not wire.is_json(request.headers):
         raise MediaTypeError
     return loads(request.body)
 

@@ -38,9 +38,15 @@ class TlsFiles:
         cert, key, *authorities = self._paths
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.load_cert_chain(cert, key)
+        try:
+            context.load_cert_chain(cert, key, password="")  # so that nobody is asked for a pass phrase
+        except ssl.SSLError as fault:
+            raise OSError(f"tls_cert {cert} and tls_key {key} cannot be used: {fault.reason or fault}") from None
         for file in authorities:
-            context.load_verify_locations(file)
+            try:
+                context.load_verify_locations(file)
+            except ssl.SSLError as fault:
+                raise OSError(f"tls_client_ca {file} cannot be used: {fault.reason or fault}") from None
             context.verify_mode = ssl.CERT_REQUIRED
         self._content = [path.read_bytes() for path in self._paths]
         self.context = context
@@ -52,7 +58,7 @@ class TlsFiles:
                 return False
             self._stamp = stamp
             self._load()
-        except OSError as fault:  # ssl.SSLError is one
+        except OSError as fault:
             log.warning("TLS files have changed and cannot be used, the former ones stay: %s", fault)
             return False
         log.info("TLS files have changed and are in use")

@@ -171,10 +171,11 @@ def make_call(
     )
 
 
-def is_json(media_type: str) -> bool:
-    """Whether a Content-Type is JSON by name or suffix; parameters are ignored, none at all is fine (REST-08)."""
-    name = media_type.partition(";")[0].strip().lower()
-    return name in ("", JSON) or name.endswith("+json")
+def is_json(headers: Mapping[str, str]) -> bool:
+    """Whether the Content-Type is JSON by name or suffix; parameters are ignored, none at all is fine (REST-08), but
+    not from a web page: that is what browsers send to any origin without asking it first (SEC-03)."""
+    name = headers.get("content-type", "").partition(";")[0].strip().lower()
+    return name == JSON or name.endswith("+json") or not (name or "origin" in headers)
 
 
 BASE64_READERS: Final[Mapping[str, str]] = {GRPC: "grpc-python", REST: "python-httpx"}

@@ -39,7 +39,7 @@ class NatsCarrier:
                 await self._client.subscribe(SUBJECT, cb=heard)
                 await self._client.flush()
         except (OSError, nats.errors.Error) as fault:
-            raise ConnectionError(f"no hints through NATS: {fault or 'no answer'}") from fault
+            raise ConnectionError(f"no hints through NATS: {str(fault) or 'no answer'}") from fault
 
     async def close(self) -> None:
         """Disconnect."""
