@@ -3,7 +3,7 @@
 Laws: the eleven methods are one loop over the method table, so that no operation is named here; a v1.0 message and a
 `Call` come in, what the upstream answers goes out. Whatever wire and version the upstream speaks is the client's
 business. What the agent means is not judged here: its errors are passed on as they are, only the way to it is kept to
-ourselves, since callers shall not learn its address. Nothing of a task is kept.
+ourselves, since callers shall not learn its address. Nothing of a task is kept, but events where `buffer` says so.
 """
 
 import asyncio
@@ -19,14 +19,16 @@ from google.protobuf.message import Message
 
 from a2a_grpc.bindings.streams import Running
 from a2a_grpc.call import GRPC, RESUME_EXTENSION, VERSIONS, Call
-from a2a_grpc.client import Client
+from a2a_grpc.client import Client, Events
 from a2a_grpc.client_auth import Tls
 from a2a_grpc.client_cards import Found, Verify, trusted
 from a2a_grpc.client_streams import number_of
 from a2a_grpc.client_wires import DEADLINE, GrpcWire
 from a2a_grpc.config import OptionError
 from a2a_grpc.errors import A2AError, InvalidAgentResponseError, UnavailableError, VersionNotSupportedError
+from a2a_grpc.gateway_log import Log
 from a2a_grpc.protojson import encode
+from a2a_grpc.tasks.state import TERMINAL
 
 log: Final = logging.getLogger("a2a_grpc.gateway")
 
@@ -49,6 +51,8 @@ LOOK_SECONDS: Final = 5.0
 
 _LAST_WORDS: Final = 0.25
 """Seconds that calls have, when the grace is over, to tell their callers so."""
+
+_READ: Final = next(row.name for row in v1_grpc.METHODS if row.input is v1.GetTaskRequest)
 
 _PLAIN_CARD: Final = v1.AgentCard(
     name="Agent",
@@ -94,6 +98,8 @@ class Upstream(v1_grpc.A2AServiceServicer):
     see also `CREDENTIALS`. card: for an upstream that has none at its address; default a plain one. tls: authorities of
     one's own and a client certificate, as of Client. verify: judges each card of the upstream, as of Client; one that
     it refuses is never used, and a gateway without another is not ready.
+    buffer: bytes of events that are kept, in this process, for an upstream whose card does not say that its streams can
+    be resumed, so that readers resume them here; default 0: none.
     tenants: where the server has several agents, those that the first of them serves; alone, an upstream gets them all.
     present: how the server shows the upstream's card to a caller; set by the server.
     Each method raises what the upstream answers, and UnavailableError when it cannot be reached. Raises OptionError for
@@ -111,12 +117,13 @@ class Upstream(v1_grpc.A2AServiceServicer):
         card: v1.AgentCard | None = None,
         tls: ssl.SSLContext | Tls | None = None,
         verify: Verify | None = None,
+        buffer: int = 0,
         tenants: Iterable[str] = (),
     ) -> None:
         self.url = url if "://" in url else f"grpc{'s' * bool(tls)}://{url}"
         if verify is not None and not self.url.startswith("http"):
             raise OptionError(f"{self.url} has no card that could be verified")
-        self._verify = verify
+        self._verify, self._log = verify, Log(buffer) if buffer else None
         self.tenants = tuple(tenants)
         self.present: Callable[[v1.AgentCard, Call], v1.AgentCard] = lambda card, _: card
         self.card = card or _PLAIN_CARD
@@ -164,6 +171,8 @@ class Upstream(v1_grpc.A2AServiceServicer):
             self._watcher.cancel()
             with suppress(asyncio.CancelledError):
                 await self._watcher
+        if self._log is not None:
+            await self._log.close()
         client, self._client, self._watcher, self.up = self._client, None, None, False
         if client is not None:
             await client.close()
@@ -193,9 +202,13 @@ class Upstream(v1_grpc.A2AServiceServicer):
 
     def _learn(self, found: v1.AgentCard | None) -> None:
         card = self._given or found or _PLAIN_CARD
+        self._declared = frozenset(extension.uri for extension in (found or card).capabilities.extensions)
+        if self._log is not None and RESUME_EXTENSION not in self._declared:
+            known, card = card, v1.AgentCard()
+            card.CopyFrom(known)
+            card.capabilities.extensions.add(uri=RESUME_EXTENSION)
         if card != self.card:
             self.card = card
-        self._declared = frozenset(extension.uri for extension in (found or card).capabilities.extensions)
 
     async def _watch(self) -> None:
         while True:
@@ -246,13 +259,12 @@ class Upstream(v1_grpc.A2AServiceServicer):
 
     def _streaming(self, operation: str) -> Callable[[Any, Call], AsyncGenerator[v1.StreamResponse, None]]:
         async def called(request: Message, call: Call) -> AsyncGenerator[v1.StreamResponse, None]:
-            last = "" if call.resume is None else str(call.resume)
             with self._under_way() as task:
                 client = await self.connected()
-                asked, told = self._carried(client, request, call, numbered=client.interface.protocol_binding == GRPC)
-                async with aclosing(client.events(operation, asked, last_event_id=last, **told)) as events:
+                keeps = self._log is not None and RESUME_EXTENSION not in self._declared
+                way = self._kept if keeps else self._passed
+                async with aclosing(way(client, operation, request, call)) as events:
                     async for event in events:
-                        _number(event, events.last_event_id, call)
                         self._tasks.discard(task)  # what waits for the reader does not wait for the upstream
                         yield event
                         if self._over:
@@ -261,9 +273,52 @@ class Upstream(v1_grpc.A2AServiceServicer):
 
         return called
 
+    async def _passed(
+        self, client: Client, operation: str, request: Any, call: Call
+    ) -> AsyncGenerator[v1.StreamResponse, None]:
+        """A stream as the upstream gives it, with its own numbers if it has any."""
+        last = "" if call.resume is None else str(call.resume)
+        asked, told = self._carried(client, request, call, numbered=client.interface.protocol_binding == GRPC)
+        async with aclosing(client.events(operation, asked, last_event_id=last, **told)) as events:
+            async for event in events:
+                _number(event, events.last_event_id, call)
+                yield event
+
+    async def _kept(
+        self, client: Client, operation: str, request: Any, call: Call
+    ) -> AsyncGenerator[v1.StreamResponse, None]:
+        """A stream by way of the log; one that is resumed comes out of it as far as it is there. Who may read it is
+        asked of the upstream each time."""
+        assert self._log is not None
+        asked, told = self._carried(client, request, call)
+        told["headers"].pop(DEADLINE, None)  # what is kept outlives its first reader
+        if RESUME_EXTENSION in call.extensions:
+            call.activated = (*call.activated, RESUME_EXTENSION)
+        if call.resume is not None and isinstance(asked, v1.SubscribeToTaskRequest):
+            read = v1.GetTaskRequest(id=asked.id, tenant=asked.tenant)
+            task = await client.call(_READ, read, **told)
+            if (found := self._log.find(call.resume, asked.id)) is not None:
+                recording, after = found
+                async with aclosing(recording.read(after)) as events:
+                    async for call.position, event in events:
+                        yield _numbered(event, call)
+                if recording.over:
+                    return
+                task = await client.call(_READ, read, **told)
+            if task.status.state in TERMINAL:  # which nobody can subscribe to
+                call.position = 0
+                yield v1.StreamResponse(task=task)
+                return
+        recording = self._log.record(_without_ids(client.events(operation, asked, **told)))
+        async with aclosing(recording.read()) as events:
+            async for call.position, event in events:
+                yield _numbered(event, call)
+        if recording.fault is not None:
+            raise recording.fault
+
     def _carried(
         self, client: Client, request: Any, call: Call, *, numbered: bool = False
-    ) -> tuple[Any, Mapping[str, Any]]:
+    ) -> tuple[Any, dict[str, Any]]:
         """The request as it goes on, and what goes beside it: headers, extensions, the deadline. numbered: whether the
         upstream must be asked to number its events, as gRPC does not."""
         names = self._forward_known if call.caller.authenticated else self._forward
@@ -305,6 +360,22 @@ class Upstream(v1_grpc.A2AServiceServicer):
 def _is_plain(value: str) -> bool:
     """Whether every wire can carry a header's value."""
     return value.isascii() and value.isprintable()
+
+
+async def _without_ids(events: Events) -> AsyncGenerator[v1.StreamResponse, None]:
+    async with aclosing(events):
+        async for event in events:
+            number_of(event, keep=False)
+            yield event
+
+
+def _numbered(event: v1.StreamResponse, call: Call) -> v1.StreamResponse:
+    """An event as the reader is to see it: with its number if the resume extension was asked for."""
+    if RESUME_EXTENSION in call.activated:
+        event = v1.StreamResponse.FromString(event.SerializeToString())
+        body: Any = getattr(event, event.WhichOneof("payload") or "")
+        body.metadata[RESUME_EXTENSION] = {"sequence": call.position}
+    return event
 
 
 def _number(event: v1.StreamResponse, ident: str, call: Call) -> None:

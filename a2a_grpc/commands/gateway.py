@@ -42,9 +42,18 @@ def parser() -> argparse.ArgumentParser:
     for name, kind, text in SIGNED:
         add(f"--upstream-{name}", action="append", default=[], metavar=kind,
             help=f"the card must be signed by a key {text}")  # fmt: skip
+    add("--buffer", type=_mebibytes, default=0, metavar="MIB",
+        help="MiB of events to keep to resume streams of an upstream that cannot; default: 0")  # fmt: skip
     add("--forward", action="append", default=[], metavar="NAME",
         help=f"a header of callers that goes on, beside {', '.join(FORWARDED + CREDENTIALS)}")  # fmt: skip
     return made
+
+
+def _mebibytes(text: str) -> int:
+    """Bytes."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of MiB")
+    return int(text) * 1024 * 1024
 
 
 def _tls(ca: str | None, cert: str | None, key: str | None) -> Tls | None:
@@ -79,6 +88,7 @@ def ready(words: Sequence[str]) -> Ready:
         "version": arguments.pop("upstream_version"),
         "headers": dict(arguments.pop("upstream_header")),
         "forward": (*FORWARDED, *forward),
+        "buffer": arguments.pop("buffer"),
     }
     files = [arguments.pop(f"upstream_{name}") for name in ("ca", "cert", "key")]
     signed = [arguments.pop(f"upstream_{name.replace('-', '_')}") for name, *_ in SIGNED]

@@ -16,7 +16,7 @@ FLOORS = {
         bindings.health bindings.http bindings.http_plain bindings.jsonrpc bindings.mounts bindings.openapi
         bindings.reflection bindings.rest bindings.rpc bindings.sse bindings.streams bindings.tls bindings.wire
         card_pages client client_auth client_cards client_dial client_retries client_streams client_wires gateway
-        inspector push_receiver remote routing service sync""",
+        gateway_log inspector push_receiver remote routing service sync""",
     4: """__main__ admin admin_views cli commands commands.call commands.card commands.chat commands.completion
         commands.db commands.doctor commands.gateway commands.push commands.reaching commands.serve
         commands.telling commands.top commands.words demo doctor envoy envoy_app mcp opening server testing
