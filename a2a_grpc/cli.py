@@ -24,6 +24,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "gateway": "serve an agent that runs elsewhere on every wire",
     "call": "call an agent and print its answers",
     "chat": "talk with an agent",
+    "mcp": "offer agents as tools of an MCP host",
     "card": "sign or verify a card",
     "doctor": "say what is wrong with an agent",
     "completion": "print what completes these words in a shell",

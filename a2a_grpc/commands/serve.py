@@ -12,6 +12,7 @@ import importlib.util
 import json
 import os
 import shlex
+import shutil
 import sys
 import threading
 import traceback
@@ -20,6 +21,7 @@ from contextlib import contextmanager
 from typing import Any, Final, cast
 
 from a2a_grpc import cards, config, demo, telemetry_logs, workers
+from a2a_grpc.adapters.process import process
 from a2a_grpc.agent import Agent
 from a2a_grpc.call import GRPC, JSONRPC, V1
 from a2a_grpc.commands.words import UsageError, message_params, options_parser
@@ -38,7 +40,24 @@ def parser() -> argparse.ArgumentParser:
     """What follows `a2a-grpc serve`."""
     made = options_parser("a2a-grpc serve", "Serves an agent on every wire.")
     made.add_argument("target", nargs="?", metavar="MODULE:AGENT", help="the agent; default: a demo agent")
+    add = made.add_argument
+    add("--exec", metavar="COMMAND", help="serve a program: each message goes to its input, its output is the answer")
+    add("--exec-lines", action="store_true", help="the program of --exec speaks JSON lines")
     return made
+
+
+def program(command: str, lines: bool) -> Agent:
+    """An agent that is a program, named after it. Raises UsageError where there is no such program."""
+    try:
+        words = shlex.split(command)
+    except ValueError as fault:
+        raise UsageError(f"--exec: {fault}") from None
+    if not words or shutil.which(words[0]) is None:
+        raise UsageError(f"--exec: there is no program {words[0] if words else command!r}")
+    name = os.path.basename(words[0])
+    agent = Agent(name=name, description=f"Runs {name}.", version="1.0.0", skills=[])
+    agent.handle(process(words, lines=lines))
+    return agent
 
 
 def load_target(target: str) -> Agent | Mapping[str, Agent]:
@@ -80,7 +99,11 @@ Ready = tuple[dict[str, Any], Callable[[], Any]]
 def ready(words: Sequence[str]) -> Ready:
     """What is to be served."""
     arguments = vars(parser().parse_args(words))
-    target = arguments.pop("target")
+    target, command, lines = (arguments.pop(name) for name in ("target", "exec", "exec_lines"))
+    if target and command:
+        raise UsageError("--exec stands in place of MODULE:AGENT")
+    if command:
+        return arguments, lambda: program(command, lines)
     return arguments, lambda: load_target(target) if target else demo.agent
 
 

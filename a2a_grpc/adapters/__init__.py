@@ -1,0 +1,1 @@
+"""Adapters: things that are no agents yet, as the function of one."""

@@ -1,0 +1,199 @@
+"""A program as an agent: the message goes to its standard input, what it prints is the answer, while it prints it.
+
+Laws: no shell, and nothing that a caller wrote is an argument. A program lives no longer than its turn: what is left of
+its process group is ended. What it says on standard error goes to the log, never to the caller. Who wants more than
+text in and out speaks JSON lines, whose members are the table `ACTS`.
+"""
+
+import asyncio
+import codecs
+import json
+import logging
+import os
+import shlex
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from a2a_grpc.agent import Failed, Output, Rejected, TaskHandle
+
+GRACE: Final = 2.0
+"""Seconds that a program has to end when its task was canceled, before it is killed."""
+
+PIECE: Final = 65_536
+
+LONGEST_LINE: Final = 4 * 1024 * 1024
+"""Bytes of the longest line of JSON that is read."""
+
+log: Final = logging.getLogger("a2a_grpc.process")
+
+Work = Callable[[TaskHandle], Awaitable[None]]
+
+
+def process(command: str | Sequence[str], *, lines: bool = False, env: Mapping[str, str] | None = None) -> Work:
+    """The function of an agent that runs a program for each turn: `agent.handle(process("wc -w"))`.
+
+    command: words, or a text that is taken apart as a shell does, without a shell. lines: whether it speaks JSON lines
+    (see `ACTS`) instead of text; default False. env: variables beside those of this process; A2A_TASK_ID and
+    A2A_CONTEXT_ID are set. An exit code other than 0 fails the task. Raises ValueError for an empty command.
+    """
+    words = shlex.split(command) if isinstance(command, str) else list(command)
+    if not words:
+        raise ValueError("command must name a program")
+
+    async def work(task: TaskHandle) -> None:
+        told = {**os.environ, **(env or {}), "A2A_TASK_ID": task.id, "A2A_CONTEXT_ID": task.context_id}
+        pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), asyncio.subprocess.PIPE)
+        try:
+            running = await asyncio.create_subprocess_exec(
+                *words, env=told, start_new_session=True, limit=LONGEST_LINE, **pipes
+            )
+        except OSError as fault:
+            log.error("%s cannot be started: %s", words[0], fault.strerror or fault)
+            raise Failed("The agent's program cannot be started") from None
+        beside = [asyncio.ensure_future(each) for each in (_fed(running, _given(task, lines)), _logged(running, words))]
+        try:
+            ended = await (_lines if lines else _text)(task, running)
+            if not ended and (code := await running.wait()):
+                raise Failed(f"The agent's program ended with code {code}")
+        finally:
+            beside[0].cancel()
+            await _end(running)
+            await asyncio.wait(beside, timeout=GRACE)
+            for each in beside:
+                each.cancel()
+
+    return work
+
+
+def _given(task: TaskHandle, lines: bool) -> bytes:
+    """What a program is told: the text, or one line of JSON with everything of the message but files."""
+    if not lines:
+        return task.text.encode()
+    told = {"text": task.text, "data": task.data, "answer": task.answer, "state": task.state}
+    told |= {"taskId": task.id, "contextId": task.context_id, "metadata": task.metadata}
+    return json.dumps({name: value for name, value in told.items() if value is not None}).encode() + b"\n"
+
+
+async def _fed(running: asyncio.subprocess.Process, given: bytes) -> None:
+    assert running.stdin is not None
+    with suppress(BrokenPipeError, ConnectionResetError):  # it may end without having read
+        running.stdin.write(given)
+        await running.stdin.drain()
+    running.stdin.close()
+
+
+async def _logged(running: asyncio.subprocess.Process, words: Sequence[str]) -> None:
+    assert running.stderr is not None
+    while piece := await running.stderr.read(PIECE):
+        for line in piece.decode(errors="replace").splitlines():
+            log.info("%s: %s", words[0], line)
+
+
+async def _text(task: TaskHandle, running: asyncio.subprocess.Process) -> bool:
+    """Pass on what is printed, as it comes."""
+    assert running.stdout is not None
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    async with task.artifact(name="answer") as out:
+        while piece := await running.stdout.read(PIECE):
+            if text := decoder.decode(piece):
+                await out.write(text)
+        if text := decoder.decode(b"", final=True):
+            await out.write(text)
+    return False
+
+
+# -- JSON lines
+
+
+async def _write(_: TaskHandle, out: Output, given: Mapping[str, Any]) -> None:
+    await out.write(given["text"] if "text" in given else given["data"])
+
+
+async def _working(task: TaskHandle, _: Output, given: Mapping[str, Any]) -> None:
+    await task.working(str(given["status"]))
+
+
+async def _ask(task: TaskHandle, _: Output, given: Mapping[str, Any]) -> None:
+    await task.ask(str(given["ask"]), data=given.get("data"), schema=given.get("schema"))
+
+
+async def _fail(_: TaskHandle, __: Output, given: Mapping[str, Any]) -> None:
+    raise Failed(str(given["fail"]))
+
+
+async def _reject(_: TaskHandle, __: Output, given: Mapping[str, Any]) -> None:
+    raise Rejected(str(given["reject"]))
+
+
+ACTS: Final[Mapping[str, Callable[[TaskHandle, Output, Mapping[str, Any]], Awaitable[None]]]] = {
+    "ask": _ask,
+    "fail": _fail,
+    "reject": _reject,
+    "status": _working,
+    "text": _write,
+    "data": _write,
+}
+"""What a line does, by the first of these members that it has: ask (with data and schema) ends the turn with a
+question, fail and reject end it in these states, status tells how work goes on, text and data are pieces of the
+answer."""
+
+LAST: Final = frozenset({"ask"})
+"""Acts after which a program is not listened to."""
+
+
+async def _lines(task: TaskHandle, running: asyncio.subprocess.Process) -> bool:
+    """Do what each line says; whether one of them ended the turn."""
+    async with task.artifact(name="answer") as out:
+        async for given in _objects(running):
+            name = next((each for each in ACTS if each in given), None)
+            if name is None:
+                raise _unreadable(f"a line has none of {', '.join(ACTS)}")
+            if name in LAST:
+                await out.close()
+            await ACTS[name](task, out, given)
+            if name in LAST:
+                return True
+    return False
+
+
+async def _objects(running: asyncio.subprocess.Process) -> AsyncIterator[Mapping[str, Any]]:
+    assert running.stdout is not None
+    while True:
+        try:
+            line = await running.stdout.readline()
+            found = json.loads(line) if line.strip() else None
+        except ValueError as fault:  # no JSON, or longer than LONGEST_LINE
+            raise _unreadable(str(fault)) from None
+        if not line:
+            return
+        if found is not None and not isinstance(found, dict):
+            raise _unreadable("a line is no JSON object")
+        if found is not None:
+            yield found
+
+
+def _unreadable(why: str) -> Failed:
+    log.error("what a program prints cannot be read as JSON lines: %s", why)
+    return Failed("The agent's program said something that cannot be read")
+
+
+async def _end(running: asyncio.subprocess.Process) -> None:
+    """See that a program and what it started are gone."""
+    if running.returncode is None:
+        _signal(running, signal.SIGTERM)
+        try:
+            async with asyncio.timeout(GRACE):
+                await running.wait()
+        except TimeoutError:
+            log.warning("a program did not end when it was told to, and is killed")
+        finally:
+            if running.returncode is None:
+                _signal(running, signal.SIGKILL)
+    await running.wait()
+
+
+def _signal(running: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(running.pid, number)

@@ -1,0 +1,144 @@
+"""A program as an agent: what goes in, what comes out while it works, and how it ends."""
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from a2a_stubs import v1
+
+from a2a_grpc.adapters.process import process
+from a2a_grpc.agent import Agent
+from a2a_grpc.cli import main
+from a2a_grpc.remote import RemoteAgent
+from a2a_grpc.testing import connect, until
+from tests.test_cli import run, serving
+
+
+@contextlib.asynccontextmanager
+async def running(command: Any, **settings: Any) -> Any:
+    agent = Agent(name="Program", description="Is one.", version="1", skills=[])
+    agent.handle(process(command, **settings))
+    async with connect(agent) as client:
+        yield RemoteAgent(client)
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+async def test_text_goes_in_and_comes_out_as_it_is_printed() -> None:
+    async with running("cat") as agent:
+        text = "grüß dich\nzwei; $(touch x) `y`\n" * 20_000
+        assert (await agent.generate(text)).text == text
+    async with running(["sh", "-c", "echo one; read line; echo $line; sleep 600"]) as agent:
+        run = agent.stream("two\n", cancel_on_abort=True)
+        heard = ""
+        async for update in run:
+            heard += update.text if update.kind == "text" else ""
+            if heard == "one\ntwo\n":
+                break
+        await run.aclose()
+    async with running("sh -c 'printf $A2A_TASK_ID/$COLOUR'", env={"COLOUR": "red"}) as agent:
+        result = await agent.generate("x")
+        assert result.text == f"{result.run_id}/red"
+    async with running("true") as agent:
+        result = await agent.generate("x" * 1_000_000)  # which it does not read
+        assert (result.finish_reason, result.artifacts) == ("stop", [])
+
+
+async def test_a_canceled_task_ends_the_program_and_what_it_started(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    stubborn = f"trap '' TERM; echo begun; sleep 600 & echo $$ $! > {shlex.quote(str(pids))}; echo ready; wait; wait"
+    async with running(["sh", "-c", stubborn]) as agent:
+        async for update in agent.stream("go"):
+            if "ready" in update.text:
+                break
+        ours = [int(word) for word in pids.read_text().split()]
+        assert all(map(alive, ours))
+        (run_id,) = [task.id async for task in (await agent.client()).tasks()]
+        assert (await agent.abort(run_id)).finish_reason == "canceled"
+        await until(lambda: not any(map(alive, ours)), 60)
+
+
+async def test_a_program_that_fails_fails_the_task_and_tells_nobody_why(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "a2a_grpc.process")
+    async with running(["sh", "-c", "echo half; echo 'secret: 7' >&2; exit 3"]) as agent:
+        result = await agent.generate("x")
+        assert result.finish_reason == "failed"
+        assert result.task.status.message.parts[0].text == "The agent's program ended with code 3"
+        assert "secret" not in str(result.task) and "sh: secret: 7" in caplog.messages
+    async with running("/no/such/program") as agent:
+        result = await agent.generate("x")
+        assert (result.finish_reason, result.text) == ("failed", "The agent's program cannot be started")
+    with pytest.raises(ValueError, match="must name a program"):
+        process("")
+
+
+TALK = """
+import json, sys
+told = json.loads(sys.stdin.readline())
+def say(**what): print(json.dumps(what), flush=True)
+if "answer" in told:
+    say(text="You said "); say(text=told["answer"]["size"]); say(data={"of": told["taskId"]})
+elif told["text"] == "ask":
+    say(text="well"); say(ask="Which size?", schema={"type": "object"}); sys.stdin.read(); import time; time.sleep(600)
+elif told["text"] in ("fail", "reject"):
+    say(**{told["text"]: "No."})
+elif told["text"] == "bad":
+    print("[1]")
+elif told["text"] == "odd":
+    say(smoke=1)
+elif told["text"] == "nonsense":
+    print("{")
+else:
+    say(status="looking"); print(); say(text=json.dumps(told["data"]))
+"""
+
+
+async def test_json_lines_say_more_than_text() -> None:
+    async with running([sys.executable, "-c", TALK], lines=True) as agent:
+        news = []
+        message = v1.Message(parts=[v1.Part(text="hi")])
+        message.parts.add().data.struct_value.update({"a": 1})
+        run = agent.stream(message)
+        async for update in run:
+            news.append(update.text)
+        assert "looking" in news and json.loads((await run.result()).text) == {"a": 1}
+        asked = await agent.generate("ask")
+        assert (asked.suspended.prompt, asked.suspended.schema) == ("Which size?", {"type": "object"})
+        done = await agent.resume({"size": "L"}, run_id=asked.run_id)
+        assert done.text.endswith("You said L") and done.data == {"of": asked.run_id}
+        for word, reason in (("fail", "failed"), ("reject", "rejected")):
+            result = await agent.generate(word)
+            assert (result.finish_reason, result.text) == (reason, "No.")
+        for word in ("bad", "odd", "nonsense"):
+            result = await agent.generate(word)
+            assert (result.finish_reason, result.text) == (
+                "failed",
+                "The agent's program said something that cannot be read",
+            )
+
+
+async def test_serve_runs_a_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async with serving("--exec", "tr a-z A-Z", "--store", "memory:", cwd=tmp_path) as server:
+        assert server.lines[0] == "tr 1.0.0 is ready"
+        told = await run("call", "send", server.url, "hello", "--output", "text", cwd=tmp_path)
+        assert (told.code, told.out) == (0, "HELLO\n")
+    for words, said in (
+        (["--exec", "no-such-program x"], "--exec: there is no program 'no-such-program'"),
+        (["--exec", "'"], "--exec: No closing quotation"),
+        (["--exec", "cat", "a:b"], "--exec stands in place of MODULE:AGENT"),
+    ):
+        assert await asyncio.to_thread(main, ["serve", "--http", "127.0.0.1:0", "--grpc", "", *words]) == 2
+        assert said in capsys.readouterr().err
