@@ -124,7 +124,9 @@ entered before the service method and left after its answer (for streams: after 
 call, raise an A2AError to refuse it, or see the error that ended it. Composed once, when the server is made."""
 
 
-_TRACE_PARENT: Final = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-.*)?")
+_TRACE_PARENT: Final = re.compile(
+    r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[!-~]{0,256})?"
+)
 _TRACE_STATE: Final = re.compile(r"[\x20-\x7e]{1,512}")
 
 

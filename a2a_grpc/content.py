@@ -18,9 +18,10 @@ from a2a_grpc.errors import (
     ContentTypeNotSupportedError,
     InvalidParamsError,
     PushNotificationNotSupportedError,
+    UnavailableError,
 )
 from a2a_grpc.push_guard import Guard
-from a2a_grpc.push_secrets import Seal
+from a2a_grpc.push_secrets import Seal, Sealed
 from a2a_grpc.tasks.store import PushConfig
 
 LONGEST_ID: Final = 1024
@@ -162,8 +163,12 @@ def opened(stored: PushConfig, seal: Seal) -> v1.TaskPushNotificationConfig:
 
 
 def shown_push_config(stored: PushConfig, call: Call, seal: Seal, *, redact: bool) -> v1.TaskPushNotificationConfig:
-    """A kept config as an answer; `redact` leaves the secrets out (I-60). Raises Sealed."""
-    shown = opened(stored, seal)
+    """A kept config as an answer; `redact` leaves the secrets out (I-60). Raises UnavailableError, with the id by which
+    it can be deleted or made anew: there is no key to it here."""
+    try:
+        shown = opened(stored, seal)
+    except Sealed:
+        raise UnavailableError(f"The push notification config {stored.config_id} cannot be read for now") from None
     if redact:
         shown.ClearField("token")
         shown.authentication.ClearField("credentials")

@@ -367,7 +367,7 @@ class Deliverer:
 def _told(sending: _Sending) -> tuple[str, str, str, str]:
     """What the log may say of a webhook: task, id, host, and what went wrong."""
     config = sending.config
-    return config.task_id, config.id, host_of(config.url), sending.said
+    return config.task_id, config.id, host_of(config.url) or "a host that is not known", sending.said
 
 
 def host_of(url: str) -> str:

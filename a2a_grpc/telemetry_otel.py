@@ -6,6 +6,7 @@ itself is used; nothing is set up over it.
 """
 
 import importlib
+import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -49,6 +50,8 @@ BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.
 
 _W3C: Final = TraceContextTextMapPropagator()
 _FIELDS: Final = frozenset(_W3C.fields)
+for _name in ("opentelemetry.trace.propagation.tracecontext", "opentelemetry.trace.span"):
+    logging.getLogger(_name).setLevel(logging.ERROR)  # else callers write a warning with each header that is wrong
 
 
 class OpenTelemetry:

@@ -11,6 +11,7 @@ from a2a_stubs import v1
 
 from a2a_grpc.call import V1, Call
 from a2a_grpc.config import OptionError, Options, read
+from a2a_grpc.errors import UnavailableError
 from a2a_grpc.push_secrets import Seal, Sealed, new_key
 from a2a_grpc.testing import until
 from tests.receivers import PATIENCE, receiver
@@ -56,10 +57,15 @@ async def test_no_byte_of_a_secret_is_in_the_file_and_the_receiver_gets_it_all_t
         second = await send(server, "ask", secret(there.url))
     async with serving(store, secret_keys=KEYS[1:2]) as server:
         assert (await shown(server, second.id)).token == "hush-token"
-        with pytest.raises(Sealed):
+        with pytest.raises(UnavailableError, match="config one"):
             await shown(server, task.id)
+        request = v1.ListTaskPushNotificationConfigsRequest(task_id=task.id)
+        with pytest.raises(UnavailableError, match="config one"):
+            await server.service.ListTaskPushNotificationConfigs(
+                request, Call("ListTaskPushNotificationConfigs", version=V1)
+            )
     async with serving(store) as server:
-        with pytest.raises(Sealed):
+        with pytest.raises(UnavailableError):
             await shown(server, second.id)
 
 

@@ -345,6 +345,19 @@ async def test_a_call_is_part_of_what_an_instrumented_host_has_begun_and_else_be
 
 
 @pytest.mark.requirement("SEC-07")
+@pytest.mark.parametrize(
+    "wrong",
+    [{"traceparent": "x" * 600}, *({"tracestate": state} for state in ("x" * 600, "a=1,a=2", "A=,=1", "b=1," * 40))],
+)
+async def test_callers_write_no_warnings_by_what_they_say_of_their_trace(
+    wrong: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(Watch()) as server:
+        await server.service.SendMessage(said("hello"), Call("SendMessage", metadata=HEADERS | wrong))
+    assert not [record for record in caplog.records if record.name.startswith("opentelemetry")]
+
+
+@pytest.mark.requirement("SEC-07")
 async def test_a_function_that_fails_is_an_error_of_its_turn_and_not_of_the_call() -> None:
     watch = Watch()
     async with serving(watch) as server, calling(server) as client:

@@ -24,7 +24,7 @@ from a2a_grpc.tasks.feed import Feeds
 from a2a_grpc.tasks.handle import TurnEnded
 from a2a_grpc.tasks.start import Start, failure, now_ms
 from a2a_grpc.tasks.state import INTERRUPTED, TRANSITIONS, state_name, status_event, status_ms, status_of
-from a2a_grpc.tasks.store import Change, Dedupe, Duplicate, Event, LeaseTaken, Snapshot, Store, StoreError
+from a2a_grpc.tasks.store import Change, Dedupe, Duplicate, Event, Snapshot, Store, StoreError
 
 log: Final = logging.getLogger("a2a_grpc")
 
@@ -249,7 +249,7 @@ class Commits:
         change.now_ms, change.events = now_ms(), batch
         if change.take is not None:  # from now on, however long the function thought before it said anything
             until_ms = change.now_ms + int(self._process.options.lease * 1000)
-            change.take = LeaseTaken(change.take.holder, until_ms, change.take.attempt)
+            change.take = change.take._replace(until_ms=until_ms)
             self.leased = time.monotonic()
         change.dedupe = self._sent.pop(last, change.dedupe)
         if self._process.options.push_notifications:
