@@ -199,6 +199,10 @@ async def test_a_taken_port_or_store_is_told_in_one_line(here: Path) -> None:
         (["call", "get", "http://127.0.0.1:1", "a", "b"], "unexpected: b"),
         (["call", "send", "http://127.0.0.1:1", "--data", "{"], "not JSON"),
         (["call", "send", "http://127.0.0.1:1", "hi", "--header", "nonsense"], "Name: value"),
+        (["call", "send", "http://127.0.0.1:1", "hi", "--header", "X Y: z"], "'X Y' is not the name of a header"),
+        (["call", "send", "http://127.0.0.1:1", "hi", "--header", "X: y\r\nZ: z"], "Name: value"),
+        (["gateway", "--upstream", "http://127.0.0.1:1", "--forward", "X: Y"], "'X: Y' is not the name of a header"),
+        (["card", "verify", "http://127.0.0.1:1", "--header", ": z"], "'' is not the name of a header"),
         (["dance"], "dance"),
     ],
 )

@@ -14,7 +14,15 @@ from a2a_grpc.call import VERSIONS
 from a2a_grpc.client_auth import Tls
 from a2a_grpc.commands.card import verifier
 from a2a_grpc.commands.serve import Ready, serving, tell
-from a2a_grpc.commands.words import BINDING_WORDS, UsageError, card_file, header_word, options_parser, url_word
+from a2a_grpc.commands.words import (
+    BINDING_WORDS,
+    UsageError,
+    card_file,
+    header_word,
+    name_word,
+    options_parser,
+    url_word,
+)
 from a2a_grpc.gateway import CREDENTIALS, FORWARDED, Upstream
 
 SIGNED: Final = (
@@ -44,7 +52,7 @@ def parser() -> argparse.ArgumentParser:
             help=f"the card must be signed by a key {text}")  # fmt: skip
     add("--buffer", type=_mebibytes, default=0, metavar="MIB",
         help="MiB of events to keep to resume streams of an upstream that cannot; default: 0")  # fmt: skip
-    add("--forward", action="append", default=[], metavar="NAME",
+    add("--forward", action="append", type=name_word, default=[], metavar="NAME",
         help=f"a header of callers that goes on, beside {', '.join(FORWARDED + CREDENTIALS)}")  # fmt: skip
     return made
 

@@ -27,6 +27,9 @@ from a2a_grpc.v03_cards import card_up
 IDS: Final = re.compile(r" \([A-Z0-9]+(?:-[A-Z0-9]+)*-[0-9]+\)")
 """References to requirements, which say nothing to who asks for help."""
 
+HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""A token of HTTP."""
+
 BINDING_WORDS: Final = {"jsonrpc": JSONRPC, "rest": REST, "http+json": REST, "grpc": GRPC}
 """Wires as they are typed."""
 
@@ -93,10 +96,17 @@ def url_word(text: str) -> str:
 
 def header_word(text: str) -> tuple[str, str]:
     """Name and value of `'Name: value'`."""
-    name, mark, value = text.partition(":")
-    if not (mark and name.strip()):
+    name, mark, value = map(str.strip, text.partition(":"))
+    if not (mark and value.isprintable()):
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form 'Name: value'")
-    return name.strip(), value.strip()
+    return name_word(name), value
+
+
+def name_word(text: str) -> str:
+    """The name of a header, or of gRPC metadata."""
+    if not HEADER_NAME.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not the name of a header")
+    return text
 
 
 def card_file(file: str) -> v1.AgentCard:
