@@ -37,8 +37,11 @@ class Events:
         return self
 
     async def __anext__(self) -> v1.StreamResponse:
-        async with asyncio.timeout(self._timeout):
+        if self._timeout is None:
             self.last_event_id, event = await anext(self._source)
+        else:
+            async with asyncio.timeout(self._timeout):
+                self.last_event_id, event = await anext(self._source)
         return event
 
     async def aclose(self) -> None:

@@ -278,10 +278,13 @@ class Upstream(v1_grpc.A2AServiceServicer):
     ) -> AsyncGenerator[v1.StreamResponse, None]:
         """A stream as the upstream gives it, with its own numbers if it has any."""
         last = "" if call.resume is None else str(call.resume)
-        asked, told = self._carried(client, request, call, numbered=client.interface.protocol_binding == GRPC)
+        shown = call.binding != GRPC or RESUME_EXTENSION in call.extensions
+        numbered = shown and client.interface.protocol_binding == GRPC
+        asked, told = self._carried(client, request, call, numbered=numbered)
         async with aclosing(client.events(operation, asked, last_event_id=last, **told)) as events:
             async for event in events:
-                _number(event, events.last_event_id, call)
+                if shown:
+                    _number(event, events.last_event_id, call)
                 yield event
 
     async def _kept(

@@ -154,6 +154,40 @@ async def test_an_agent_on_bare_stubs_gets_every_wire_and_its_own_errors_have_th
     await server.stop(None)
 
 
+async def test_where_wire_and_version_agree_no_byte_is_changed() -> None:
+    """Not even of fields that nobody here knows: those of a newer standard."""
+    unknown = b"\xc2\x3e\x03new"  # field 1000
+    asked: list[bytes] = []
+    task = v1.Task(id="t1", context_id="c", status=v1.TaskStatus(state=v1.TASK_STATE_WORKING))
+    answer = task.SerializeToString() + unknown
+    event = v1.StreamResponse(task=task).SerializeToString() + unknown
+
+    async def one(request: bytes, context: Any) -> bytes:
+        asked.append(request)
+        return answer
+
+    async def many(request: bytes, context: Any) -> AsyncIterator[bytes]:
+        asked.append(request)
+        yield event
+
+    server = grpc.aio.server()
+    rows = {"GetTask": grpc.unary_unary_rpc_method_handler(one)}
+    rows["SubscribeToTask"] = grpc.unary_stream_rpc_method_handler(many)
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(v1_grpc.SERVICE, rows),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    request = v1.GetTaskRequest(id="t1").SerializeToString() + unknown
+    async with (
+        gateway(f"127.0.0.1:{port}") as front,
+        grpc.aio.insecure_channel(front.grpc_address) as channel,
+    ):
+        assert await channel.unary_unary(f"/{v1_grpc.SERVICE}/GetTask")(request) == answer
+        follow = channel.unary_stream(f"/{v1_grpc.SERVICE}/SubscribeToTask")
+        assert [got async for got in follow(request)] == [event]
+    assert asked == [request, request]
+    await server.stop(None)
+
+
 # -- what goes on beside the message
 
 

@@ -60,6 +60,8 @@ class Bench:
         """Start a server, once; those with many tasks are filled later."""
         if name == "sqlite":
             words = (str(self._folder / "bench.db"),)
+        if name == "gateway":
+            words = (self._servers["memory"].host(GRPC),)
         if name not in self._servers:
             self._servers[name] = Process(self._core, "memory" if name == "listed" else name, *words)
 

@@ -53,8 +53,9 @@ STORED: Final = 10_000
 
 class Load(NamedTuple):
     """A scenario sent to one server over one wire. server: `bare`, `memory`, `sqlite`, `watched` (`memory` with every
-    span and measure recorded), `asyncio` (`memory` without uvloop) `listed` (`memory` with many tasks), or `sdk1`
-    and `node1`, the official SDKs, which are measured in full runs where they are installed."""
+    span and measure recorded), `asyncio` (`memory` without uvloop), `listed` (`memory` with many tasks), `gateway`
+    (one in front of `memory`), or `sdk1` and `node1`, the official SDKs, which are measured in full runs
+    where they are installed."""
 
     server: str
     scenario: str
@@ -99,6 +100,10 @@ _ROWS: Final[tuple[tuple[Load, Load, Mapping[str, float]], ...]] = (
     (Load("memory", "one event"), Load("bare", "one event"), {}),
     (Load("memory", "stream 200"), Load("bare", "stream 200"), {GRPC: 0.8} | _http(0.25)),
     (Load("memory", "paced 200"), Load("bare", "stream 200"), {}),
+    (Load("gateway", "echo"), Load("memory", "echo"), {}),
+    (Load("gateway", "get"), Load("memory", "get"), {}),
+    (Load("gateway", "one event"), Load("memory", "one event"), {}),
+    (Load("gateway", "stream 200"), Load("memory", "stream 200"), {GRPC: 0.5} | _http(0.5)),
     (Load("envoy", "echo"), Load("memory", "echo"), {GRPC: 3.0}),
     (Load("envoy", "get"), Load("memory", "get"), {GRPC: 3.0}),
     (Load("envoy", "stream 200"), Load("memory", "stream 200"), {GRPC: 2.5}),

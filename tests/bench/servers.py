@@ -29,7 +29,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
-from a2a_grpc import Agent, Options, Server, TaskHandle
+from a2a_grpc import Agent, Options, Server, TaskHandle, Upstream
 from a2a_grpc.commands.serve import spare_collector
 from a2a_grpc.telemetry_otel import OpenTelemetry
 from a2a_grpc.telemetry_parts import Off, Telemetry
@@ -82,6 +82,14 @@ async def ours(store: str, telemetry: Off | None = None) -> AsyncIterator[dict[s
     """The product; the store as in its option."""
     options = Options(grpc="127.0.0.1:0", http="127.0.0.1:0", store=store)
     async with Server(agent, options, telemetry=telemetry) as server:
+        yield {"grpc": server.grpc_address, "http": server.http_address}
+
+
+@asynccontextmanager
+async def before(address: str) -> AsyncIterator[dict[str, str]]:
+    """A gateway to what answers on gRPC at an address."""
+    options = Options(grpc="127.0.0.1:0", http="127.0.0.1:0", store="memory:")
+    async with Server(Upstream(address), options) as server:
         yield {"grpc": server.grpc_address, "http": server.http_address}
 
 
@@ -254,6 +262,7 @@ def main(kind: str, file: str = "") -> None:
     makes: dict[str, Callable[[], AbstractAsyncContextManager[dict[str, str]]]] = {
         "bare": lambda: bare(json.loads(Path(file).read_bytes())),
         "envoy": on_envoy,
+        "gateway": lambda: before(file),
         **{name: partial(official, name) for name in OFFICIAL},
         "asyncio": lambda: ours("memory:"),
         "watched": lambda: ours("memory:", watching()),
