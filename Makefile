@@ -2,7 +2,7 @@
 # PYTHON: the Python to make .venv with; default the newest of 3.13 to 3.11. ARGS: more arguments for the command.
 BIN := .venv/bin
 STAMP := .venv/.stamp
-SOURCES := a2a_grpc proto scripts tests
+SOURCES := a2a_grpc examples proto scripts tests
 ARGS ?=
 
 -include .tools/env

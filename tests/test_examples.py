@@ -1,0 +1,80 @@
+"""The agents of examples/, tried as their readers would."""
+
+import importlib.util
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from a2a_grpc.config import Options
+from a2a_grpc.remote import RemoteAgent
+from a2a_grpc.server import Server
+from a2a_grpc.testing import connect
+from tests.test_openai_chat import model
+
+FOLDER = Path(__file__).parent.parent / "examples"
+
+
+def example(name: str) -> Any:
+    """The module of an example, loaded anew."""
+    spec = importlib.util.spec_from_file_location(f"example_{name}", FOLDER / f"{name}.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@asynccontextmanager
+async def asking(name: str) -> AsyncIterator[RemoteAgent]:
+    async with connect(example(name).agent) as client:
+        yield RemoteAgent(client)
+
+
+def test_every_example_is_tried_and_told_of() -> None:
+    told = (FOLDER / "README.md").read_text()
+    names = {path.stem for path in FOLDER.glob("*.py")}
+    assert names == {"approval", "files", "tenants", "model"} and all(f"[{name}.py]" in told for name in names)
+
+
+async def test_a_purchase_waits_for_a_decision() -> None:
+    async with asking("approval") as agent:
+        assert (await agent.generate("a pen for 3")).text == "Bought a pen."
+        assert (await agent.generate("something")).finish_reason == "rejected"
+        for decision, reason in (
+            ({"approved": True}, "stop"),
+            ({"approved": False, "note": "too dear"}, "failed"),
+        ):
+            asked = await agent.generate("a desk for 250")
+            assert asked.finish_reason == "suspended" and "desk for 250" in asked.suspended.prompt
+            assert "approved" in asked.suspended.schema["properties"]
+            answered = await agent.resume(decision, run_id=asked.run_id)
+            assert answered.finish_reason == reason
+            assert answered.text == ("Bought a desk." if decision["approved"] else "Not bought: too dear.")
+
+
+async def test_files_are_made_of_numbers() -> None:
+    async with asking("files") as agent:
+        result = await agent.generate("12, 7 and 30")
+        table, chart = (artifact.parts[0] for artifact in result.artifacts)
+        assert table.raw.split() == [b"place,number", b"1,12", b"2,7", b"3,30"]
+        assert chart.media_type == "image/svg+xml" and chart.raw.count(b"<rect") == 3
+        assert (await agent.generate("none")).finish_reason == "rejected"
+
+
+async def test_a_desk_asks_its_neighbours() -> None:
+    module = example("tenants")
+    async with Server(module.agents, Options(grpc="", http="127.0.0.1:0", store="memory:")) as server:
+        module.BASE = server.http_url
+        async with RemoteAgent(f"{server.http_url}/desk") as agent:
+            assert "sunny, the train leaves at 09:10" in (await agent.generate("Rome")).text
+
+
+async def test_a_model_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with model() as local:
+        monkeypatch.setenv("BASE_URL", local.url)
+        monkeypatch.setenv("KEY", "k")
+        async with asking("model") as agent:
+            assert (await agent.generate("Hello")).text == "I know 2 messages"
+        assert local.keys == ["Bearer k"]
