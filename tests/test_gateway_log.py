@@ -9,11 +9,11 @@ import pytest
 from a2a_stubs import v1
 
 from a2a_grpc import errors, gateway_log
-from a2a_grpc.call import GRPC, JSONRPC, REST, RESUME_EXTENSION, V1, Call
+from a2a_grpc.call import GRPC, REST, RESUME_EXTENSION, V1, Call
 from a2a_grpc.client import Client
 from a2a_grpc.gateway_log import AHEAD, Log
 from tests.fakes import FakeService, status, task
-from tests.fronts import PATIENCE, asking, eventually, failure, faked, gateway, wire_of
+from tests.fronts import PATIENCE, WIRES, asking, eventually, failure, faked, gateway, wire_of
 
 
 def piece(text: str) -> v1.StreamResponse:
@@ -44,12 +44,12 @@ class Agent(FakeService):
 
 
 @asynccontextmanager
-async def kept(service: FakeService, binding: str = REST, **more: Any) -> AsyncIterator[Client]:
+async def kept(service: FakeService, binding: str = REST, version: str = V1) -> AsyncIterator[Client]:
     extensions = [RESUME_EXTENSION] if binding == GRPC else []
     async with (
         faked(service) as address,
-        gateway(address, buffer=1 << 20, **more) as front,
-        wire_of(front, binding, V1, extensions=extensions) as client,
+        gateway(address, buffer=1 << 20) as front,
+        wire_of(front, binding, version, extensions=extensions) as client,
     ):
         yield client
 
@@ -79,10 +79,10 @@ def again(client: Client, last: int) -> Any:
 
 
 @pytest.mark.requirement("SUB-04")
-@pytest.mark.parametrize("binding", [JSONRPC, REST, GRPC])
-async def test_a_reader_that_comes_back_gets_what_it_missed_and_nothing_twice(binding: str) -> None:
+@pytest.mark.parametrize(("binding", "version"), WIRES)
+async def test_a_reader_that_comes_back_gets_what_it_missed_and_nothing_twice(binding: str, version: str) -> None:
     service = Agent()
-    async with kept(service, binding) as client:
+    async with kept(service, binding, version) as client:
         events = client.stream(asking("x"))
         said, last = await taken(events, binding, 2)
         assert said == ["task", "a"]
