@@ -90,9 +90,10 @@ def test_exported_names_are_the_documented_names() -> None:
     expect_none(name for name in exported if not re.search(rf"`[^`\n]*\b{name}\b|^#+ .*\b{name}\b", text, re.M))
 
 
-def test_the_readme_starts_with_the_two_commands() -> None:
+def test_the_readme_is_short_and_starts_with_the_two_commands() -> None:
     text = (ROOT / "README.md").read_text()
     assert "make run" in text and "make test" in text
+    assert text.count("\n") < 200
 
 
 def test_the_changelog_tells_of_the_present_version() -> None:
