@@ -97,10 +97,12 @@ class PlainConnection(asyncio.Protocol):
         "_ahead",
         "_body",
         "_drained",
+        "_head",
         "_host",
         "_loop",
         "_missing",
         "_parts",
+        "_read",
         "_task",
         "_used",
         "transport",
@@ -115,6 +117,10 @@ class PlainConnection(asyncio.Protocol):
         self._missing = 0
         self._body: asyncio.Future[None] | None = None
         self._ahead = b""
+        # Callers mostly repeat themselves: what the last head said is kept, and shared by all requests that have it. It
+        # may hold credentials, so it goes with the connection.
+        self._head = b""
+        self._read: _Head | None = None
         self._drained: asyncio.Future[None] | None = None
         self._used = self._loop.time()
 
@@ -152,7 +158,10 @@ class PlainConnection(asyncio.Protocol):
         """Take a request, or more of one."""
         if self._task is None:
             end = data.find(b"\r\n\r\n", 0, LONGEST_HEAD)
-            read = _read_head(data[: end if end > 0 else 0])
+            head = data[: end if end > 0 else 0]
+            if head != self._head:
+                self._head, self._read = head, _read_head(head)
+            read = self._read
             if read is None or read[4] > self._host.options.max_request_bytes:
                 self._hand_over(data)
                 return
@@ -282,10 +291,8 @@ def _settle(waiter: "asyncio.Future[None] | None") -> None:
         waiter.set_result(None)
 
 
-@lru_cache(maxsize=256)
 def _read_head(head: bytes) -> _Head | None:
-    """What a head says, without its last empty line; None if it is not a plain one. Callers mostly repeat themselves;
-    what is found is shared by all of a head's requests and never changed."""
+    """What a head says, without its last empty line; None if it is not a plain one."""
     found = _HEAD.fullmatch(head)
     if found is None:
         return None
