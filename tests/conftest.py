@@ -8,6 +8,7 @@ set the latter is a failure: a machine without PostgreSQL, Node or another SDK c
 import asyncio
 import contextlib
 import faulthandler
+import logging
 import os
 import signal
 import sys
@@ -79,6 +80,17 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.failed and path and "PYTEST_XDIST_WORKER" not in os.environ:
         with open(path, "a") as names:
             print(report.nodeid, file=names)
+
+
+@pytest.fixture(autouse=True)
+def log_as_before() -> Iterator[None]:
+    """Commands that are run within the tests write their log to a stream that the next test has not."""
+    root = logging.getLogger()
+    level = root.level
+    yield
+    root.setLevel(level)
+    for handler in [handler for handler in root.handlers if type(handler) is logging.StreamHandler]:
+        root.removeHandler(handler)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

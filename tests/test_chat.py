@@ -5,6 +5,7 @@ import io
 import json
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,8 @@ async def test_an_interrupt_cancels_the_run_at_the_agent() -> None:
     async with serve(shop()) as server:
         command = [sys.executable, "-m", "a2a_grpc", "chat", server.http_url]
         pipes: Any = dict.fromkeys(("stdin", "stdout", "stderr"), asyncio.subprocess.PIPE)
-        process = await asyncio.create_subprocess_exec(*command, env=ENVIRONMENT, **pipes)
+        heeds: Any = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # whatever started the tests may not
+        process = await asyncio.create_subprocess_exec(*command, env=ENVIRONMENT, preexec_fn=heeds, **pipes)
         assert process.stdin and process.stderr
         process.stdin.write(b"wait\n")
         while "brewing" not in (await asyncio.wait_for(process.stderr.readline(), PATIENCE)).decode():

@@ -128,7 +128,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An authority, and a certificate of its own for the server and for the client."""
     folder = tmp_path_factory.mktemp("tls")
     new = ("openssl", "req", "-newkey", "rsa:2048", "-nodes")
-    ca = (*new, "-x509", "-days", "2", "-subj", "/CN=authority")
+    ca = (*new, "-x509", "-days", "2", "-subj", "/CN=authority", "-addext", "keyUsage=critical,keyCertSign,cRLSign")
     run(*ca, "-keyout", folder / "ca-key.pem", "-out", folder / "ca.pem")
     (folder / "names").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost\n")
     for name in ("server", "client"):

@@ -170,7 +170,11 @@ async def test_a_stream_of_an_official_server_that_is_cut_loses_and_doubles_noth
         async with Client(card, version=cell[2], timeout=60, retries=QUICK) as cut:
             told, count, state = "", 0, 0
             async for event in cut.stream(asking("slow")):
-                told += words(event.artifact_update.artifact)
+                if event.HasField("artifact_update"):
+                    # One of the servers may keep a chunk twice that it was writing when its reader left; what the
+                    # client has told until then is put right by the whole artifact, which is no chunk to append.
+                    piece = words(event.artifact_update.artifact)
+                    told = told + piece if event.artifact_update.append else piece
                 state = event.status_update.status.state or state
                 count += 1
                 if count in (8, 12):

@@ -78,7 +78,7 @@ async def main() -> None:
     described = card()
     handler = DefaultRequestHandler(
         Obedient(),
-        DatabaseTaskStore(create_async_engine(f"sqlite+aiosqlite:///{FILE}")),
+        DatabaseTaskStore(create_async_engine(f"sqlite+aiosqlite:///{FILE}", connect_args={"timeout": 60})),
         push_config_store=InMemoryPushNotificationConfigStore(),
     )
     server = grpc.aio.server()

@@ -88,7 +88,9 @@ async def main() -> None:
     described = card()
     handler = DefaultRequestHandler(
         Obedient(),
-        DatabaseTaskStore(create_async_engine(f"sqlite+aiosqlite:///{FILE}")) if FILE else InMemoryTaskStore(),
+        DatabaseTaskStore(create_async_engine(f"sqlite+aiosqlite:///{FILE}", pool_size=1, max_overflow=0))
+        if FILE
+        else InMemoryTaskStore(),
         described,
         push_config_store=InMemoryPushNotificationConfigStore(),
     )
