@@ -457,9 +457,9 @@ class Client:
                             async for event in events:
                                 if state_of(event) in ENDS:
                                     break
-                    except UnavailableError:
-                        raise
-                    except A2AError:  # it ended just now, or its agent follows no task that it is not at work on
+                    # It ended just now, or its agent follows no task that it is not at work on, which one of the
+                    # official servers tells by cutting the connection; whether there is an agent, the next look says.
+                    except A2AError:
                         streams = False
                 if not streams:
                     await asyncio.sleep(self._retries.growing(asked))

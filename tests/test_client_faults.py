@@ -192,3 +192,24 @@ async def test_a_stream_that_says_nothing_of_its_task_ends_as_it_does() -> None:
         async with RemoteAgent(url, timeout=30) as agent:
             with pytest.raises(errors.InvalidAgentResponseError, match="nothing"):
                 await agent.generate("x")
+
+
+@pytest.mark.requirement("AUTH-11")
+async def test_who_waits_sees_the_end_of_a_task_whose_agent_cuts_every_subscription() -> None:
+    looks = iter(["TASK_STATE_WORKING", "TASK_STATE_CANCELED"])
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        if not request.path.endswith(":subscribe"):
+            return web.json_response({"id": "t", "status": {"state": next(looks)}})
+        reply = web.StreamResponse(headers={"content-type": "text/event-stream"})
+        await reply.prepare(request)
+        assert request.transport is not None
+        request.transport.abort()
+        return reply
+
+    card = card_of(entry("HTTP+JSON", "URL")) | {"capabilities": {"streaming": True}}
+    async with (
+        peer(card, handler) as url,
+        Client(url, timeout=30, retries=Retries(first=0.01, most=0.02, patience=0.1)) as client,
+    ):
+        assert (await client.wait("t")).status.state == v1.TASK_STATE_CANCELED
