@@ -16,7 +16,6 @@ from a2a_grpc.bindings import openapi
 from a2a_grpc.bindings.wire import JSON, HttpReply, HttpRequest
 from a2a_grpc.call import RESUME_EXTENSION, V1, Call
 from a2a_grpc.config import Options
-from a2a_grpc.errors import MethodNotAllowedError
 from a2a_grpc.gateway import Upstream, fronted
 
 JWKS: Final = "/.well-known/jwks.json"
@@ -75,7 +74,7 @@ class Cards:
 
     async def openapi(self, name: str, prefix: str, request: HttpRequest, origin: str) -> HttpReply:
         """The answer to a request for the OpenAPI document of an agent below a path; raises as `reply`."""
-        _reading(request)
+        cards.check_reading(request.verb)
         if isinstance(agent := self._agents[name], Upstream):
             await agent.connected()
         source = agent.card if isinstance(agent, Upstream) else agent
@@ -153,12 +152,7 @@ class Cards:
         jwks = self._signer.jwks
 
         async def keys(request: HttpRequest, _: str) -> HttpReply:
-            _reading(request)
+            cards.check_reading(request.verb)
             return self._document(jwks, JWK_SET, request.verb)
 
         return {JWKS: keys}
-
-
-def _reading(request: HttpRequest) -> None:
-    if request.verb not in ("GET", "HEAD"):
-        raise MethodNotAllowedError(allow=("GET", "HEAD"))

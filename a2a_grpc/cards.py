@@ -256,8 +256,7 @@ class CardPage:
         Raises MethodNotAllowedError, VersionNotSupportedError for a version that no card form has (VER-04), and
         InvalidParamsError when header and query name different versions (VER-10).
         """
-        if request.verb not in ("GET", "HEAD"):
-            raise MethodNotAllowedError(allow=("GET", "HEAD"))
+        check_reading(request.verb)
         asked = [(name.lower(), value) for name, value in parse_qsl(request.query)]
         told = [value for name, value in asked if name == "a2a-version"]
         body, etag = self._document(
@@ -297,12 +296,22 @@ class CardPage:
 
     def _fresh(self, headers: Mapping[str, str], etag: str) -> bool:
         if (tags := headers.get("if-none-match")) is not None:
-            known = {tag.strip().removeprefix("W/") for tag in tags.split(",")}
-            return bool(known & {etag, "*"})
+            return is_known(tags, etag)
         try:
             return parsedate_to_datetime(headers["if-modified-since"]).timestamp() >= self._since
         except (KeyError, ValueError, OverflowError):
             return False
+
+
+def check_reading(verb: str) -> None:
+    """For what is only read. Raises MethodNotAllowedError for another verb than GET and HEAD."""
+    if verb not in ("GET", "HEAD"):
+        raise MethodNotAllowedError(allow=("GET", "HEAD"))
+
+
+def is_known(tags: str, etag: str) -> bool:
+    """Whether who asks with this If-None-Match has what an ETag stands for."""
+    return bool({tag.strip().removeprefix("W/") for tag in tags.split(",")} & {etag, "*"})
 
 
 def _mark(shown: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-NOT_IN_WHEEL = ("tests/", "scripts/", "docs/", "proto/", "deploy/", "a2a_stubs/../", "node_modules/")
+NOT_IN_WHEEL = ("tests/", "scripts/", "docs/", "proto/", "deploy/", "examples/")
 IN_SDIST = ("LICENSE", "README.md", "pyproject.toml", "a2a_grpc/py.typed", "generated/a2a_stubs/v1.py")
 DATA = re.compile(r"\.(py|pyi|typed|html|js|css|svg)$")
 QUESTION = {"messageId": "1", "role": "ROLE_USER", "parts": [{"text": "Where is order 1001?"}]}

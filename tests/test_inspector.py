@@ -356,5 +356,7 @@ async def check_page(session: aiohttp.ClientSession, place: str, reply: aiohttp.
         assert again.status == 200 and again.content_type == "text/javascript"
     async with session.get(f"{place}/app.js", headers={"If-None-Match": again.headers["etag"]}) as again:
         assert again.status == 304
+    async with session.get(f"{place}/app.js", headers={"If-None-Match": f'"x", W/{again.headers["etag"]}'}) as again:
+        assert again.status == 304
     async with session.post(f"{place}/app.js") as refused:
-        assert refused.status == 405
+        assert (refused.status, refused.headers["allow"]) == (405, "GET, HEAD")

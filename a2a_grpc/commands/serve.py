@@ -24,6 +24,7 @@ from a2a_grpc import cards, config, demo, telemetry_logs, workers
 from a2a_grpc.adapters.process import process
 from a2a_grpc.agent import Agent
 from a2a_grpc.call import GRPC, JSONRPC, V1
+from a2a_grpc.commands.call import ACTIONS
 from a2a_grpc.commands.words import UsageError, message_params, options_parser
 from a2a_grpc.opening import part
 from a2a_grpc.server import Server
@@ -208,7 +209,7 @@ def addresses(server: Server) -> str:
     lines.append(f"  try       a2a-grpc call stream {base or direct} {shlex.quote(text)}")
     if base and V1 in options.versions:
         params = message_params(text=text, message_id="1")
-        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params})
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": ACTIONS["send"].operation, "params": params})
         headers = "-H 'A2A-Version: 1.0' -H 'Content-Type: application/json'"
         lines.append(f"  or        curl {headers} -d {shlex.quote(body)} {urls[JSONRPC]}")
     return "\n".join(lines)

@@ -11,7 +11,7 @@ from importlib import resources
 from typing import Final
 
 from a2a_grpc.bindings.wire import HttpReply, HttpRequest
-from a2a_grpc.errors import MethodNotAllowedError
+from a2a_grpc.cards import check_reading, is_known
 
 PLACE: Final = "/inspector"
 """Where the page is, below the prefix of an agent."""
@@ -57,8 +57,8 @@ def _shown(body: bytes, kind: str) -> Page:
     }
 
     async def page(asked: HttpRequest, _: str) -> HttpReply:
-        _check(asked)
-        if headers["etag"] in asked.headers.get("if-none-match", ""):
+        check_reading(asked.verb)
+        if is_known(asked.headers.get("if-none-match", ""), headers["etag"]):
             return HttpReply(304, dict(headers), b"")
         return HttpReply(200, dict(headers), body if asked.verb == "GET" else b"")
 
@@ -66,10 +66,5 @@ def _shown(body: bytes, kind: str) -> Page:
 
 
 async def _moved(asked: HttpRequest, _: str) -> HttpReply:
-    _check(asked)
+    check_reading(asked.verb)
     return HttpReply(308, {"location": asked.path.rpartition("/")[2] + "/"}, b"")
-
-
-def _check(asked: HttpRequest) -> None:
-    if asked.verb not in ("GET", "HEAD"):
-        raise MethodNotAllowedError("The inspector is only read")

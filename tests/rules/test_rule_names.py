@@ -10,7 +10,7 @@ from google.protobuf.descriptor import Descriptor
 
 from tests.rules.sources import docstrings, expect_none, label, modules, tree
 
-NAME_OPERATIONS = {"service", "client", "commands.call", "commands.serve", "v03_names"}
+NAME_OPERATIONS = {"service", "client", "commands.call", "v03_names"}
 OPERATIONS = {method.name for method in (*v1_grpc.METHODS, *v03_grpc.METHODS)}
 OLD_METHODS = re.compile(r"(message|tasks|agent)/[a-z]\w*(/\w+)?")
 OLD_MEMBERS = {
