@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from aiohttp import web
 
+from tests.peers import listening
+
 PATIENCE = 60.0
 """Seconds after which something hangs."""
 
@@ -79,12 +81,6 @@ class Receiver:
 async def receiver(answer: Answer = accept, port: int = 0) -> AsyncIterator[Receiver]:
     """A receiver that listens; default on a free port."""
     made = Receiver(answer)
-    runner = web.ServerRunner(web.Server(made.take, handler_cancellation=True, access_log=None), shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", port)
-    await site.start()
-    made.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
+    async with listening(made.take, port=port, handler_cancellation=True) as address:
+        made.url = f"http://{address}"
         yield made
-    finally:
-        await runner.cleanup()

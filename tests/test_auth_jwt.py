@@ -27,6 +27,7 @@ from a2a_grpc.config import OptionError, Options
 from a2a_grpc.errors import PermissionDeniedError, UnauthenticatedError, UnavailableError
 from a2a_grpc.opening import open_policy
 from a2a_grpc.server import Server
+from tests.peers import listening
 
 EC = ECKey.generate_key("P-256", {"kid": "ec"})
 HERE: dict[str, Any] = {"grpc": "127.0.0.1:0", "http": "127.0.0.1:0", "grace": 0.0, "store": "memory:"}
@@ -69,16 +70,9 @@ def shown(token: str) -> Credentials:
 @asynccontextmanager
 async def running() -> AsyncIterator[Issuer]:
     issuer = Issuer()
-    application = web.Application()
-    application.router.add_get("/{tail:.*}", issuer.answer)
-    runner = web.AppRunner(application)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    issuer.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
+    async with listening(issuer.answer) as address:
+        issuer.url = f"http://{address}"
         yield issuer
-    finally:
-        await runner.cleanup()
 
 
 def fixed(*keys: Key, **more: Any) -> tuple[Issuer, Authentication]:

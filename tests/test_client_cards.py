@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from a2a_stubs import v1
 from aiohttp import web
-from peers import card_of, entry
+from peers import card_of, entry, listening
 
 from a2a_grpc import errors
 from a2a_grpc.client import Client
@@ -39,14 +39,9 @@ class Desk:
 @asynccontextmanager
 async def desk() -> AsyncIterator[Desk]:
     made = Desk()
-    application = web.Application()
-    application.router.add_get("/{path:.*}", made.answer)
-    runner = web.AppRunner(application)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    made.url = "http://{}:{}".format(*runner.addresses[0][:2])
-    yield made
-    await runner.cleanup()
+    async with listening(made.answer) as address:
+        made.url = f"http://{address}"
+        yield made
 
 
 @pytest.mark.requirement("CARD-18")

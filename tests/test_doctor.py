@@ -3,9 +3,8 @@
 import asyncio
 import hashlib
 import json
-import ssl
 import subprocess
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from a2a_grpc.cli import main
 from a2a_grpc.client_auth import Tls
 from a2a_grpc.doctor import FAULT, NOTE, OK, WARNING, Finding, Settings, examine
 from a2a_grpc.testing import serve
+from tests.peers import listening
 
 agent = Agent(name="Slow", description="Says it slowly.", version="1", skills=[Skill(id="s", name="S", tags=["s"])])
 
@@ -38,18 +38,6 @@ def told(findings: list[Finding], level: str) -> list[str]:
     return [f"{finding.check}: {finding.text}" for finding in findings if finding.level == level]
 
 
-@asynccontextmanager
-async def site(answer: Callable[[web.BaseRequest], Any], context: ssl.SSLContext | None = None) -> AsyncIterator[str]:
-    """Address of an HTTP server on loopback."""
-    runner = web.ServerRunner(web.Server(answer, access_log=None), shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
-    try:
-        yield f"127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
-
-
 def card(*interfaces: tuple[str, str, str], **members: Any) -> dict[str, Any]:
     names = ("url", "protocolBinding", "protocolVersion")
     made = {"name": "A", "description": "A.", "version": "1", "capabilities": {"streaming": True}, "skills": []}
@@ -62,7 +50,7 @@ async def carded(document: Any, **more: Any) -> AsyncIterator[str]:
     async def answer(_: web.BaseRequest) -> web.Response:
         return web.Response(**{"text": json.dumps(document), "content_type": "application/json", **more})
 
-    async with site(answer) as address:
+    async with listening(answer) as address:
         yield f"http://{address}"
 
 
@@ -120,7 +108,7 @@ async def test_a_server_that_speaks_something_else_is_told() -> None:
     async def answer(_: web.BaseRequest) -> web.Response:
         return web.json_response({"result": {}})
 
-    async with site(answer) as address, carded(card((f"http://{address}/", "JSONRPC", "1.0"))) as url:
+    async with listening(answer) as address, carded(card((f"http://{address}/", "JSONRPC", "1.0"))) as url:
         assert any(text.startswith("answer: an unknown task gives") for text in told(await found(url), FAULT))
 
 
@@ -142,7 +130,7 @@ async def test_a_proxy_that_collects_a_stream_is_told() -> None:
             async with session.request(request.method, server.http_url + request.path_qs, **told) as reply:
                 return web.Response(status=reply.status, body=await reply.read(), content_type=reply.content_type)
 
-        async with site(collect) as address:
+        async with listening(collect) as address:
             entries = (f"http://{address}/", "JSONRPC", "1.0"), (f"http://{address}/", "HTTP+JSON", "1.0")
             async with carded(card(*entries)) as url:
                 faults = told(await found(url, message="hello"), FAULT)

@@ -15,6 +15,7 @@ from a2a_grpc.adapters.openai_chat import openai_chat
 from a2a_grpc.agent import Agent
 from a2a_grpc.remote import RemoteAgent
 from a2a_grpc.testing import connect, until
+from tests.peers import listening
 
 
 class Model:
@@ -28,6 +29,7 @@ class Model:
         self.left = False
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
+        assert (request.method, request.path) == ("POST", "/v1/chat/completions")
         self.asked.append(await request.json())
         self.keys.append(request.headers.get("authorization", ""))
         words = f"I know {len(self.asked[-1]['messages'])} messages".split(" ")
@@ -63,17 +65,12 @@ class Model:
 @asynccontextmanager
 async def model() -> AsyncIterator[Model]:
     made = Model()
-    application = web.Application(handler_args={"handler_cancellation": True})
-    application.router.add_post("/v1/chat/completions", made.answer)
-    runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    made.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-    try:
-        yield made
-    finally:
-        made.gate.set()
-        await runner.cleanup()
+    async with listening(made.answer, handler_cancellation=True) as address:
+        made.url = f"http://{address}/v1"
+        try:
+            yield made
+        finally:
+            made.gate.set()
 
 
 @asynccontextmanager

@@ -13,6 +13,7 @@ from aiohttp import web
 from a2a_grpc.config import OptionError, Options
 from a2a_grpc.push_guard import FORBIDDEN, UNUSABLE, Guard
 from a2a_grpc.push_post import HttpPoster
+from tests.peers import listening
 
 OPEN = """https://hooks.example/in?x=1 http://hooks.example:8080/ https://HOOKS.example./ https://8.8.8.8/
     https://[2606:4700:4700::1111]/ https://[64:ff9b::8.8.8.8]/ https://bücher.example/ https://a_b.example/
@@ -106,14 +107,8 @@ async def inside() -> AsyncIterator[tuple[int, list[str]]]:
         asked.append(request.path)
         return web.Response()
 
-    runner = web.ServerRunner(web.Server(take))
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    try:
-        yield runner.addresses[0][1], asked
-    finally:
-        await runner.cleanup()
+    async with listening(take) as address:
+        yield int(address.rpartition(":")[2]), asked
 
 
 @asynccontextmanager

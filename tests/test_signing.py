@@ -25,6 +25,7 @@ from a2a_grpc.config import OptionError
 from a2a_grpc.errors import InvalidAgentResponseError, UnavailableError
 from a2a_grpc.signing import ALGORITHMS, Signer, canonical, encoded, filled_form, spec_form, unsigned
 from a2a_grpc.verification import DOCUMENT, FILLED, FORMS, SPEC, Verified, Verifier
+from tests.peers import listening
 from tests.signed_cards import HARD, key_files, keys_for
 
 Json = dict[str, Any]
@@ -423,15 +424,10 @@ class KeyServer:
 
 @pytest.fixture
 async def key_server():
-    server, application = KeyServer(), web.Application()
-    application.router.add_get("/{tail:.*}", server.answer)
-    runner = web.AppRunner(application)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    server.place = f"127.0.0.1:{runner.addresses[0][1]}"
-    server.url = f"http://{server.place}/jwks"
-    yield server
-    await runner.cleanup()
+    server = KeyServer()
+    async with listening(server.answer) as server.place:
+        server.url = f"http://{server.place}/jwks"
+        yield server
 
 
 @pytest.mark.requirement("SIGN-08", "SIGN-10", "SIGN-11")
