@@ -145,16 +145,21 @@ async def test_a_second_signal_ends_the_server_at_once(here: Path) -> None:
         assert await asyncio.wait_for(server.process.wait(), PATIENCE) != 0
 
 
+async def end_well(server: Serving, folder: Path, *words: str) -> None:
+    """Stop a server with a turn at work: that ends, its reader is told, and then the process is over."""
+    caller = await start("call", "stream", server.url, "1", *words, cwd=folder)
+    assert caller.stdout is not None
+    await asyncio.wait_for(caller.stdout.readline(), PATIENCE)
+    server.process.send_signal(signal.SIGTERM)
+    out, _ = await asyncio.wait_for(caller.communicate(), PATIENCE)
+    last = json.loads(out.splitlines()[-1])
+    assert last["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
+    assert await asyncio.wait_for(server.process.wait(), PATIENCE) == 0
+
+
 async def test_running_turns_finish_before_the_server_ends(here: Path) -> None:
     async with serving("slow:agent", "--store", "memory:", cwd=here) as server:
-        caller = await start("call", "stream", server.url, "1", cwd=here)
-        assert caller.stdout is not None
-        await asyncio.wait_for(caller.stdout.readline(), PATIENCE)
-        server.process.send_signal(signal.SIGTERM)
-        out, _ = await asyncio.wait_for(caller.communicate(), PATIENCE)
-        last = json.loads(out.splitlines()[-1])
-        assert last["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
-        assert await asyncio.wait_for(server.process.wait(), PATIENCE) == 0
+        await end_well(server, here)
 
 
 async def test_a_taken_port_or_store_is_told_in_one_line(here: Path) -> None:

@@ -20,7 +20,7 @@ from a2a_grpc.client import Client
 from tests.asgi_calls import frame, frames
 from tests.hosts import ENVOY
 from tests.test_auth_mtls import certs
-from tests.test_cli import PATIENCE, SLOW_AGENT, Serving, run, serving, start
+from tests.test_cli import PATIENCE, SLOW_AGENT, Serving, end_well, run, serving
 
 pytestmark = pytest.mark.skipif(not ENVOY, reason="needs pyvoy and a Python with a shared library")
 __all__ = ["certs"]
@@ -93,14 +93,7 @@ async def test_one_port_carries_every_wire_and_stops_when_told(folder: Path) -> 
 @pytest.mark.requirement("BL-34")
 async def test_running_turns_finish_and_their_readers_are_told_before_envoy_ends(folder: Path) -> None:
     async with serving(*WORDS, cwd=folder) as server:
-        caller = await start("call", "stream", server.url, "1", "--binding", "grpc", cwd=folder)
-        assert caller.stdout is not None
-        await asyncio.wait_for(caller.stdout.readline(), PATIENCE)
-        server.process.send_signal(signal.SIGTERM)
-        out, _ = await asyncio.wait_for(caller.communicate(), PATIENCE)
-        last = json.loads(out.splitlines()[-1])
-        assert last["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
-        assert await asyncio.wait_for(server.process.wait(), PATIENCE) == 0
+        await end_well(server, folder, "--binding", "grpc")
 
 
 @pytest.mark.requirement("BL-34")

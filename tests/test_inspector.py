@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,9 +17,12 @@ from a2a_stubs import v1
 
 from a2a_grpc import auth
 from a2a_grpc.agent import Agent, TaskHandle
+from a2a_grpc.call import V1
 from a2a_grpc.client import Client
 from a2a_grpc.config import Options
+from a2a_grpc.methods import METHODS
 from a2a_grpc.server import Server
+from a2a_grpc.v03_names import JSONRPC_NAMES
 from tests.turns import message
 
 CHROMIUM = os.environ.get("A2A_CHROMIUM") or shutil.which("chromium") or ""
@@ -324,6 +328,17 @@ async def test_every_view_is_fit_for_everybody(browser: Any, server: Server, sch
             assert not found, [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in found]
             wider = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
             assert wider <= 0, (view, wider)
+
+
+async def test_the_page_knows_operations_as_the_server_does(browser: Any, server: Server) -> None:
+    async with opened(browser, server.http_url) as page:
+        rows = await page.evaluate("import('./operations.js').then(({ROWS}) => ROWS)")
+    for operation, (old, verb, path, streams) in rows.items():
+        known = METHODS[V1][operation]
+        assert old == JSONRPC_NAMES.get(operation) and streams is known.streaming
+        route = known.routes[0]
+        plain = re.sub("_(.)", lambda letter: letter[1].upper(), route.template.replace("=*", ""))
+        assert (verb, path) == (route.verb, plain), operation
 
 
 @pytest.mark.requirement("SEC-05")

@@ -4,7 +4,7 @@
 import { paramsDown } from "./v03.js";
 
 /** name: [v0.3 method, verb, path, whether it streams]; a null method: v0.3 has no such operation. */
-const ROWS = {
+export const ROWS = {
   SendMessage: ["message/send", "POST", "/message:send", false],
   SendStreamingMessage: ["message/stream", "POST", "/message:stream", true],
   GetTask: ["tasks/get", "GET", "/tasks/{id}", false],

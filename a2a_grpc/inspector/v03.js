@@ -63,7 +63,7 @@ function statusUp(status) {
 const artifactUp = (artifact) => ({ ...artifact, parts: (artifact.parts ?? []).map(partUp) });
 
 /** A task of v0.3 as v1.0 writes it. */
-export function taskUp(task) {
+function taskUp(task) {
   const { kind, status, artifacts, history, ...rest } = task;
   return {
     ...rest,

@@ -7,6 +7,7 @@ nobody sees an event before it is committed. Which function says it, and why, is
 import asyncio
 import logging
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -55,7 +56,7 @@ class Process:
         return task
 
 
-class Commits:
+class Commits(ABC):
     """The events of one turn. `outcome` has the task id once the task is stored, the direct Message, or the error
     that kept it from being stored. `durable`: number of the last committed event, `fold` the task up to there;
     `sequence`: of the last one emitted. `ending`: the state that ends the turn, once it is said; `stopped`: why the
@@ -91,13 +92,13 @@ class Commits:
         self._feed.reach(self.sequence)
         self._feed.local = True
 
+    @abstractmethod
     def stop(self, reason: Exception) -> None:
         """Break off (see Turn)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _leave(self) -> None:
         """The turn is over (see Turn)."""
-        raise NotImplementedError
 
     # -- what is stored beside events
 
