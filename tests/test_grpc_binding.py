@@ -18,6 +18,7 @@ from a2a_grpc.bindings.grpc import GrpcBinding, GrpcHost, server_options
 from a2a_grpc.bindings.rpc import cut, status_details
 from a2a_grpc.bindings.streams import Streams
 from a2a_grpc.config import Options
+from a2a_grpc.testing import until
 
 SECRET = "dsn=db://user:pw@host"
 REQUEST = v1.SendMessageRequest(message=v1.Message(message_id="m", role="ROLE_USER", parts=[v1.Part(text="hi")]))
@@ -71,12 +72,6 @@ async def serving(servicer, **chosen):
             yield channel
     finally:
         await host.stop(0)
-
-
-async def until(condition, timeout=10):
-    async with asyncio.timeout(timeout):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
 
 
 async def failure(call):

@@ -20,6 +20,7 @@ from a2a_grpc.bindings.streams import Streams
 from a2a_grpc.bindings.wire import HttpReply
 from a2a_grpc.config import Options
 from a2a_grpc.errors import VersionNotSupportedError
+from a2a_grpc.testing import until
 
 V1 = {"A2A-Version": "1.0"}
 MESSAGE = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hi"}]}
@@ -103,12 +104,6 @@ async def mounted(prefix="/sub", middlewares=(), prepare=None, **chosen):
             yield Site(host, service, streams, client, f"http://{host.address}{prefix}")
     finally:
         await runner.cleanup()
-
-
-async def until(condition, timeout=10):
-    async with asyncio.timeout(timeout):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
 
 
 # -- which path goes where

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,10 @@ from a2a_stubs import v1
 
 from a2a_grpc.call import GRPC
 from a2a_grpc.telemetry_logs import SWITCH
+from a2a_grpc.testing import until
 from scripts.services import free_port
 from tests.faults.history import History
-from tests.faults.processes import Serving, clients, launch, message, seeded, serving, within
+from tests.faults.processes import PATIENCE, Serving, clients, launch, message, seeded, serving, within
 from tests.stores import postgres_url
 
 COUNT = 3
@@ -39,14 +40,6 @@ async def family(folder: Path, *more: str) -> AsyncIterator[tuple[Serving, str]]
 def ran(folder: Path) -> set[int]:
     """The processes that have run something."""
     return {int(line.split()[-1]) for line in (folder / "ran").read_text().splitlines()}
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async def wait() -> None:
-        while not condition():  # noqa: ASYNC110 - other processes
-            await asyncio.sleep(0.02)
-
-    await within(wait())
 
 
 def lives(pid: int) -> bool:
@@ -106,7 +99,7 @@ async def test_workers_share_the_ports_one_that_dies_is_replaced_and_all_stop_at
             history.pick = lambda: chance.choice(list(agents.values()))
             task_id = await history.send("count 100 0.01", "once")
             reader = asyncio.ensure_future(history.read(task_id, "once"))
-            await until(lambda: any(seen for _, seen in history.seen))
+            await until(lambda: any(seen for _, seen in history.seen), PATIENCE)
             server.process.send_signal(signal.SIGTERM)
             assert await server.exit_code() == 0, server.log
             reader.cancel()
@@ -126,7 +119,7 @@ async def test_a_second_signal_ends_all_workers_at_once(tmp_path: Path) -> None:
             history.pick = lambda: agents[GRPC]
             await history.send("sleep 600", "once")
             server.process.send_signal(signal.SIGINT)
-            await until(lambda: sum(map(lives, found)) == 1)  # the one that is at work has its grace
+            await until(lambda: sum(map(lives, found)) == 1, PATIENCE)  # the one that is at work has its grace
             server.process.send_signal(signal.SIGINT)
             assert await server.exit_code() == 128 + signal.SIGKILL, server.log
         assert not any(map(lives, found))
@@ -138,7 +131,7 @@ async def test_workers_end_with_the_process_that_started_them(tmp_path: Path) ->
         found = await within(spread(tmp_path, server, History(lambda: None)))  # type: ignore[arg-type, return-value]
         server.process.kill()
         await server.exit_code()
-        await until(lambda: not any(map(lives, found)))
+        await until(lambda: not any(map(lives, found)), PATIENCE)
 
 
 @pytest.mark.parametrize(
