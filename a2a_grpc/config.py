@@ -129,7 +129,8 @@ class Options:
     )
     bus: str = option(
         "",
-        "what wakes other replicas: `postgresql://...`, `nats://...`, or empty for the PostgreSQL store itself, if any",
+        "what wakes other replicas: `postgresql://...`, `nats://HOST`, `nats://HOST/NAME` on a server that others use, "
+        "too; empty: the PostgreSQL store itself, if any",
     )
     log_level: str = option("info", "least level of log lines", choices=("debug", "info", "warning", "error"))
     log_format: str = option(

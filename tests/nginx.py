@@ -17,7 +17,7 @@ import yaml
 
 from scripts.services import answers, free_port
 from tests.faults.processes import ROOT, Serving, clients, serving, within
-from tests.stores import postgres_url
+from tests.stores import nats_url, postgres_url
 
 DEPLOY = ROOT / "deploy"
 COUNT = 3
@@ -71,7 +71,7 @@ async def behind_nginx(folder: Path, agent: str) -> AsyncIterator[Proxy]:
     http, grpc = (f"127.0.0.1:{free_port()}" for _ in range(2))
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(postgres_url())
-        words = ["--store", url, "--bus", os.environ["A2A_NATS_URL"], "--public-grpc", grpc, "--lease", "2"]
+        words = ["--store", url, "--bus", nats_url(url), "--public-grpc", grpc, "--lease", "2"]
 
         async def replica() -> Serving:
             own = f"127.0.0.1:{free_port()}"  # it tells the public one

@@ -3,7 +3,6 @@
 Laws: they share nothing else; which bus is between them, or none that works, is a row of BUSES.
 """
 
-import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -18,7 +17,7 @@ from a2a_grpc.server import Server
 from a2a_grpc.service import A2AService, Owner
 from a2a_grpc.tasks.bus import Bus
 from a2a_grpc.tasks.bus_remote import RemoteBus
-from tests.stores import postgres_url
+from tests.stores import nats_url, postgres_url
 
 
 def deaf() -> RemoteBus:
@@ -39,7 +38,7 @@ def deaf() -> RemoteBus:
 
 BUSES: dict[str, Callable[[str], Bus]] = {
     "postgresql": lambda url: open_bus(Options(store=url)),
-    "nats": lambda url: open_bus(Options(store=url, bus=os.environ["A2A_NATS_URL"])),
+    "nats": lambda url: open_bus(Options(store=url, bus=nats_url(url))),
     "deaf": lambda _: deaf(),
 }
 """A bus for replicas on the database at an address."""

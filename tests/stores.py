@@ -21,6 +21,13 @@ from a2a_grpc.tasks.sqlite import SQLiteStore
 from a2a_grpc.tasks.store import Change, Event, PushConfig, Scope, Snapshot, Store, TaskQuery
 
 
+def nats_url(database: str) -> str:
+    """Where hints of the replicas on a database of `postgres_url` go by NATS, apart from those of other tests."""
+    if not (server := os.environ.get("A2A_NATS_URL", "")):
+        pytest.skip("needs NATS (make services)")
+    return f"{server}/{database.rpartition('=')[2]}"
+
+
 @asynccontextmanager
 async def postgres_url(server: str = "") -> AsyncIterator[str]:
     """The address of an empty schema of its own in a PostgreSQL, by default the one of `make services`."""

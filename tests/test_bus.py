@@ -14,7 +14,7 @@ from a2a_grpc.config import OptionError, Options
 from a2a_grpc.opening import open_bus
 from a2a_grpc.tasks.bus import Bus, LocalBus
 from a2a_grpc.tasks.bus_remote import RemoteBus
-from tests.stores import postgres_url
+from tests.stores import nats_url, postgres_url
 from tests.turns import until
 
 Heard = list[tuple[str, int]]
@@ -25,8 +25,7 @@ async def buses(request: pytest.FixtureRequest) -> AsyncIterator[list[Bus]]:
     """Three ends of one bus."""
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(postgres_url())
-        if request.param == "nats" and not (url := os.environ.get("A2A_NATS_URL", "")):
-            pytest.skip("needs NATS (make services)")
+        url = nats_url(url) if request.param == "nats" else url
         made = [open_bus(Options(store="memory:", bus=url)) for _ in range(3)]
         for bus in made:
             await bus.open()
@@ -125,6 +124,25 @@ async def test_a_failing_carrier_is_told_once_and_stops_nothing(caplog: pytest.L
     await bus.close()
     bus.publish("t", 9)
     assert carrier.tries == 4
+
+
+async def test_who_names_nats_otherwise_is_told_nothing() -> None:
+    async with postgres_url() as database, AsyncExitStack() as stack:
+        names = [nats_url(database), nats_url(database), f"{nats_url(database)}.other", os.environ["A2A_NATS_URL"]]
+        heard = []
+        for url in names:
+            bus = open_bus(Options(store="memory:", bus=url))
+            await bus.open()
+            stack.push_async_callback(bus.close)
+            heard.append((bus, hear(bus)))
+        for number, (bus, _) in enumerate(heard):
+            bus.publish(f"t{number}", 1)
+        for number, (_, told) in enumerate(heard):
+            there = {f"t{number}"} if number > 1 else {"t0", "t1"}
+            await until(lambda: there <= {task for task, _ in told})  # noqa: B023
+            assert {task for task, _ in told if task in {"t0", "t1", "t2", "t3"}} == there
+    with pytest.raises(OptionError, match="bus: 'a b'"):
+        open_bus(Options(store="memory:", bus="nats://127.0.0.1:1/a b"))
 
 
 @pytest.mark.parametrize("url", ["postgresql://127.0.0.1:1/a2a", "nats://127.0.0.1:1"])

@@ -4,7 +4,6 @@ Laws: servers are whole, but for their ports; which bus is between them, or none
 """
 
 import asyncio
-import os
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -66,8 +65,6 @@ class Pair(NamedTuple):
 @pytest.fixture(params=BUSES)
 async def pair(request: pytest.FixtureRequest) -> AsyncIterator[Pair]:
     """Two servers with one agent on one store."""
-    if request.param == "nats" and not os.environ.get("A2A_NATS_URL"):
-        pytest.skip("needs NATS (make services)")
     stage = Stage()
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(postgres_url())
