@@ -145,7 +145,8 @@ def signature(name: str, member: Any) -> str:
 
 def members(owner: type) -> Iterator[str]:
     """The public methods and properties of a class with what they say of themselves."""
-    for name, member in vars(owner).items():
+    own = {kind: vars(kind) for kind in reversed(owner.__mro__) if kind.__module__.startswith("a2a_grpc")}
+    for name, member in dict(pair for found in own.values() for pair in found.items()).items():
         function = getattr(member, "__func__", member)
         told = " ".join((inspect.getdoc(function) or "").split())
         if name.startswith("_") or not told or "(see Store." in told:
