@@ -13,7 +13,7 @@ const OWN = new URL("../", location.href).href;
 
 const at = (id) => document.getElementById(id);
 const calls = new Calls();
-const connection = { card: {}, places: [], caller: null, lister: null };
+const connection = { card: {}, places: [], caller: null, lister: null, attempt: null };
 const chat = new Chat(connection);
 let leaving = new AbortController();
 
@@ -27,10 +27,11 @@ function choose() {
 }
 
 /** Read the card of the address and offer its wires. */
-async function connect() {
-  tell(null);
+async function connect(attempt) {
   const address = at("address").value;
-  connection.card = await readCard(address, credentials());
+  const card = await readCard(address, credentials());
+  if (connection.attempt !== attempt) return;
+  connection.card = card;
   connection.places = spoken(connection.card, address.replace(/\/?$/, "/") === OWN ? OWN : null);
   at("wire").replaceChildren(...connection.places.map(({ binding, version }, index) => h("option", { value: index }, `${binding} ${version}`)));
   at("agent").textContent = connection.card.name ?? "Agent";
@@ -56,15 +57,24 @@ function show() {
     if (link.hash === `#${shown}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  at("view").replaceChildren(connection.caller || shown === "card" ? VIEWS[shown](rest.join("/")) : h("p", {}, "Not connected."));
+  at("view").replaceChildren(connection.caller || shown === "card" ? VIEWS[shown](rest.join("/")) : h("p", {}, connection.attempt ? "Connecting…" : "Not connected."));
 }
 
+/** Leave the server there was, at once, for the one of the form: what is said in between would reach the wrong one. */
 async function reconnect() {
+  const attempt = {};
+  Object.assign(connection, { card: {}, places: [], caller: null, lister: null, attempt });
+  tell(null);
+  show();
+  let fault = null;
   try {
-    await connect();
-  } catch (fault) {
-    tell(fault);
+    await connect(attempt);
+  } catch (told) {
+    fault = told;
   }
+  if (connection.attempt !== attempt) return;
+  connection.attempt = null;
+  tell(fault);
   show();
 }
 
