@@ -310,16 +310,18 @@ async def test_nothing_can_be_said_to_the_server_that_is_being_left(browser: Any
         await go.wait()
         await route.continue_()
 
-    async with Server(Shop().agent, options(cors_origins=(server.http_url,))) as other:
-        async with opened(browser, server.http_url) as page:
-            await page.route(f"{other.http_url}/**", slow)
-            await page.get_by_label("Address").fill(other.http_url)
-            await page.get_by_role("button", name="Connect").click()
-            await asyncio.wait_for(asked.wait(), PATIENCE / 1000)
-            await shows(page, "Connecting")
-            assert not await page.locator("#message").count()
-            go.set()
-            await shows(await say(page, "hello you"), "said you")
+    async with (
+        Server(Shop().agent, options(cors_origins=(server.http_url,))) as other,
+        opened(browser, server.http_url) as page,
+    ):
+        await page.route(f"{other.http_url}/**", slow)
+        await page.get_by_label("Address").fill(other.http_url)
+        await page.get_by_role("button", name="Connect").click()
+        await asyncio.wait_for(asked.wait(), PATIENCE / 1000)
+        await shows(page, "Connecting")
+        assert not await page.locator("#message").count()
+        go.set()
+        await shows(await say(page, "hello you"), "said you")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
