@@ -1,17 +1,10 @@
 """Clients on stubs that the stock tools of other languages make from the protos here: strictly typed, both versions."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
-from tests.interop.conftest import Served, made, steps
+from tests.interop import stubs
+from tests.interop.conftest import Served, steps
 
-PROGRAMS: dict[str, Callable[[Path], tuple[str | Path, ...]]] = {
-    "TS": lambda folder: ("node", folder / "client.js"),
-    "GO": lambda folder: (folder / "bin" / "client",),
-    "JAVA": lambda folder: ("java", "-cp", f"{folder / 'classes'}:{folder / 'jars'}/*", "Main"),
-}
 DONE = {"state": "TASK_STATE_COMPLETED", "text": "echo hello"}
 UNKNOWN = {"status": 5, "reason": "TASK_NOT_FOUND", "domain": "a2a-protocol.org"}
 WANTED = {
@@ -25,7 +18,6 @@ WANTED = {
 
 
 @pytest.mark.requirement("GRPC-01", "GRPC-03", "GRPC-07", "V03-26", "V03-27", "I-09")
-@pytest.mark.parametrize("language", PROGRAMS)
+@pytest.mark.parametrize("language", stubs.LANGUAGES)
 def test_generated_stubs_send_stream_and_read_error_details(served: Served, language: str) -> None:
-    program = PROGRAMS[language](made(f"A2A_{language}_FOLDER"))
-    assert steps(*program, served.grpc) == WANTED
+    assert steps(*stubs.client(language), served.grpc) == WANTED
