@@ -338,17 +338,24 @@ def choices(
     return found
 
 
+RESOLVED: Final = ("dns:", "ipv4:", "ipv6:")
+"""How names begin for which gRPC's own resolver finds addresses, or which list some."""
+
+
 def grpc_target(url: str, secure_card: bool = False) -> tuple[str, bool]:
     """What to dial for a gRPC address of a card, and whether with TLS (CARD-09, I-28).
 
     `https://` and `grpcs://` mean TLS, `http://` and `grpc://` do not; without a port 443 and 80 are meant. Names
     such as `dns:///host:port` and `host:port` stay as they are, with TLS on port 443, and on every port if the card
-    came over TLS (secure_card): who took care there does not mean credentials to go in the clear here (SEC-01).
+    came over TLS (secure_card): who took care there does not mean credentials to go in the clear here (SEC-01). So do
+    `RESOLVED` names behind a scheme, with what that means.
     """
     scheme, mark, rest = url.partition("://")
     if not mark or scheme == "dns":
         return url, secure_card or url.endswith(":443")
     secure = scheme in ("https", "grpcs")
+    if rest.startswith(RESOLVED):
+        return rest, secure
     authority = rest.partition("/")[0]
     bare = not re.search(r":\d+$", authority)
     return authority + (":443" if secure else ":80") * bare, secure

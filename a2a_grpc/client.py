@@ -54,7 +54,7 @@ class Client(Calls):
     the card came by https, or names https; gRPC trusts its own list of authorities, or SSL_CERT_FILE. interceptors:
     surround each call, the first outermost: as on a server, but `call.metadata` are the headers to send. verify:
     judges the card, and the extended one, before anything in it is used (SIGN-10); default: it is believed. cards:
-    cards that are kept, to be shared between clients; default: an own cache.
+    cards that are kept, to be shared between clients; default: an own cache. channel: how connections are held.
     Every operation raises the A2AError that the agent answers with, and UnavailableError when nobody answers.
     """
 

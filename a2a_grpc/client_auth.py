@@ -1,4 +1,5 @@
-"""What a client shows of itself: credentials in headers, fresh when they are needed, and certificates.
+"""What a client shows of itself: credentials in headers, fresh when they are needed, and certificates; and how its
+connections are held.
 
 Laws: a secret is in no error, no log and no repr (SEC-05). Where credentials come from is one object with two methods;
 a text, a mapping and a function are made into one. Tokens are fetched over TLS, or from this machine.
@@ -25,6 +26,12 @@ Shown = str | Mapping[str, str]
 """A bearer token, or headers by name."""
 
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+BALANCES: Final = ("pick_first", "round_robin")
+"""Ways of gRPC to choose among the addresses of a name."""
+
+PING_TIMEOUT_MS: Final = 20_000
+"""How long the answer to a ping may take, in milliseconds."""
 
 MOST_BYTES: Final = 1024 * 1024
 """Bytes of the largest answer of a token endpoint."""
@@ -187,6 +194,42 @@ class Tls:
         chain = None if self.cert is None else _read(self.cert)
         key = None if self.key is None else _read(self.key)
         return grpc.ssl_channel_credentials(_read(self.ca) if self.ca else roots, key, chain)
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """How connections to an agent are made and held.
+
+    keepalive: seconds of silence after which a gRPC connection that carries calls is tried by an HTTP/2 ping, so that
+    one that died without a word is noticed; default 0: never, since servers may hang up on who pings more often than
+    they allow. balance: how gRPC chooses among the addresses that its resolver finds for a name, such as
+    `dns:///agents:50051`, or is given, as in `ipv4:10.0.0.1:50051,10.0.0.2:50051`: "pick_first" (default), or
+    "round_robin" for all in turn, without those that do not answer. connections: on gRPC, how many connections share
+    the calls, on HTTP, how many there are at most, and further calls wait; default 0: one, and any number. Raises
+    ValueError for other values.
+    """
+
+    keepalive: float = 0.0
+    balance: str = "pick_first"
+    connections: int = 0
+
+    def __post_init__(self) -> None:
+        if self.keepalive < 0 or self.connections < 0:
+            raise ValueError("channel: keepalive and connections must not be negative")
+        if self.balance not in BALANCES:
+            raise ValueError(f"channel: balance must be one of {', '.join(BALANCES)}, not {self.balance!r}")
+
+    def options(self) -> list[tuple[str, Any]]:
+        """As gRPC takes it."""
+        made: list[tuple[str, Any]] = [("grpc.lb_policy_name", self.balance)]
+        if self.keepalive:
+            made += [
+                ("grpc.keepalive_time_ms", int(self.keepalive * 1000)),
+                ("grpc.keepalive_timeout_ms", PING_TIMEOUT_MS),
+                ("grpc.http2.ping_timeout_ms", PING_TIMEOUT_MS),  # else its own minute counts
+                ("grpc.http2.max_pings_without_data", 0),
+            ]
+        return made
 
 
 def _read(given: str | bytes) -> bytes:

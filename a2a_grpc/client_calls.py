@@ -20,7 +20,7 @@ from google.protobuf.message import Message
 from a2a_grpc import telemetry
 from a2a_grpc.bindings import wire
 from a2a_grpc.call import GRPC, RESUME_EXTENSION, V03, V1, Call, Interceptor
-from a2a_grpc.client_auth import Auth, Shown, Tls, auth_of
+from a2a_grpc.client_auth import Auth, Channel, Shown, Tls, auth_of
 from a2a_grpc.client_cards import CardCache, Found, Verify, card_url, trusted
 from a2a_grpc.client_dial import Dialer, chosen, spoken
 from a2a_grpc.client_retries import IDEMPOTENT, NEVER, Retries
@@ -55,6 +55,7 @@ class Calls:
         interceptors: Sequence[Interceptor] = (),
         verify: Verify | None = None,
         cards: CardCache | None = None,
+        channel: Channel = Channel(),  # noqa: B008 - it cannot change
     ) -> None:
         self._given = Found(url, encode(url), "") if isinstance(url, v1.AgentCard) else None
         self._url = "" if isinstance(url, v1.AgentCard) else url
@@ -67,7 +68,7 @@ class Calls:
         self._repeat_sends = repeat_sends
         self._interceptors, self._verify, self._cards = tuple(interceptors), verify, cards or CardCache()
         places = [entry.url for entry in url.supported_interfaces] if isinstance(url, v1.AgentCard) else [url]
-        self._dialer = Dialer(any(place.startswith("https:") for place in places), tls, silence)
+        self._dialer = Dialer(any(place.startswith("https:") for place in places), tls, silence, channel)
         self._wire: Wire | None = None
         self._seen: Found | None = None
         self.card: v1.AgentCard | None = None

@@ -22,7 +22,7 @@ from a2a_stubs import v1
 from a2a_grpc import cards
 from a2a_grpc.bindings import sse
 from a2a_grpc.call import GRPC, V03, V1, VERSIONS, major_minor
-from a2a_grpc.client_auth import Tls, http_tls
+from a2a_grpc.client_auth import Channel, Tls, http_tls
 from a2a_grpc.client_wires import CALLABLE, HTTP_WIRES, GrpcWire, Wire
 from a2a_grpc.errors import VersionNotSupportedError
 
@@ -68,10 +68,16 @@ def _roots() -> bytes | None:
 
 
 class Dialer:
-    """The connections of one client. secure: whether the card came by https; tls, silence: as of Client."""
+    """The connections of one client. secure: whether the card came by https; tls, silence, channel: as of Client."""
 
-    def __init__(self, secure: bool, tls: ssl.SSLContext | Tls | None, silence: float | None) -> None:
-        self._secure, self._tls, self._silence = secure, tls, silence
+    def __init__(
+        self,
+        secure: bool,
+        tls: ssl.SSLContext | Tls | None,
+        silence: float | None,
+        channel: Channel = Channel(),  # noqa: B008 - it cannot change
+    ) -> None:
+        self._secure, self._tls, self._silence, self._channel = secure, tls, silence, channel
         self._session: aiohttp.ClientSession | None = None
         self._entries: list[v1.AgentInterface] = []
         self._wires: dict[bytes, Wire] = {}
@@ -90,7 +96,7 @@ class Dialer:
             self._session = await self._resources.enter_async_context(
                 aiohttp.ClientSession(
                     timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
-                    connector=aiohttp.TCPConnector(limit=0, ssl=http_tls(self._tls)),
+                    connector=aiohttp.TCPConnector(limit=self._channel.connections, ssl=http_tls(self._tls)),
                 )
             )
         return self._session
@@ -141,8 +147,10 @@ class Dialer:
             ("grpc.max_send_message_length", -1),
             ("grpc.initial_reconnect_backoff_ms", FIRST_RECONNECT_MS),
             ("grpc.max_reconnect_backoff_ms", RECONNECT_MS),
+            *self._channel.options(),
         ]
-        if self._silence is not None:  # else a new channel would share the dead connection of the old one
+        count = self._channel.connections or 1
+        if self._silence is not None or count > 1:  # else channels would share a connection, a dead one, too
             options.append(("grpc.use_local_subchannel_pool", 1))
 
         def dial() -> grpc.aio.Channel:
@@ -153,7 +161,7 @@ class Dialer:
             self._resources.push_async_callback(channel.close)
             return channel
 
-        return GrpcWire(dial, entry.url, version, self._silence)
+        return GrpcWire(dial, entry.url, version, self._silence, count)
 
     def _credentials(self) -> Any:
         if isinstance(self._tls, Tls):

@@ -289,33 +289,39 @@ CALLABLE: Final = frozenset((binding, version) for binding in (JSONRPC, REST, GR
 
 
 class GrpcWire:
-    """gRPC over one channel at a time. dial: makes a channel, which its maker closes in the end. silence: seconds after
-    which a stream without an event is given up, and its connection with it; None (default) for never: the heartbeats
-    of HTTP/2 are not seen from here."""
+    """gRPC over some channels, which take turns. dial: makes a channel, which its maker closes in the end. silence:
+    seconds after which a stream without an event is given up, and its connection with it; None (default) for never: the
+    heartbeats of HTTP/2 are not seen from here. count: of channels, default 1."""
 
     def __init__(
-        self, dial: Callable[[], grpc.aio.Channel], url: str, version: str, silence: float | None = None
+        self,
+        dial: Callable[[], grpc.aio.Channel],
+        url: str,
+        version: str,
+        silence: float | None = None,
+        count: int = 1,
     ) -> None:
         self._dial, self._url, self._version, self._silence = dial, url, version, silence
         self._leaving: set[asyncio.Task[None]] = set()
-        self._connect()
+        self._ways = [self._way() for _ in range(count)]
+        self._turns = itertools.cycle(range(count))
 
-    def _connect(self) -> None:
-        self._channel = channel = self._dial()
-        stubs = v03_grpc if self._version == V03 else v1_grpc
-        self._stub: Any = stubs.A2AServiceStub(channel)
+    def _way(self) -> tuple[grpc.aio.Channel, Any]:
+        channel = self._dial()
+        return channel, (v03_grpc if self._version == V03 else v1_grpc).A2AServiceStub(channel)
 
-    def _leave(self, channel: grpc.aio.Channel) -> None:
+    def _leave(self, way: tuple[grpc.aio.Channel, Any]) -> None:
         """Use another connection from now on; calls that the old one still carries may finish."""
-        if channel is self._channel:
-            self._connect()
+        if way in self._ways:
+            self._ways[self._ways.index(way)] = self._way()
+            channel = way[0]
             task = asyncio.create_task(channel.close(_A_DAY))
             self._leaving.add(task)
             task.add_done_callback(self._leaving.discard)
 
     async def unary(self, operation: str, request: Message, headers: Mapping[str, str]) -> Any:
         """One call, one answer."""
-        call = await self._call(operation, request, headers)
+        call = self._call(operation, request, headers, await self._connected())
         try:
             return self._up(operation, await call)
         except grpc.aio.AioRpcError as fault:
@@ -325,8 +331,9 @@ class GrpcWire:
         self, operation: str, request: Message, headers: Mapping[str, str]
     ) -> AsyncGenerator[tuple[str, v1.StreamResponse], None]:
         """The events of a call; gRPC has no ids for them."""
-        call = await self._call(operation, request, headers)
-        silence, channel = Silence(self._silence, call.cancel), self._channel
+        way = await self._connected()
+        call = self._call(operation, request, headers, way)
+        silence = Silence(self._silence, call.cancel)
         try:
             async for event in call:
                 silence.heard()
@@ -336,7 +343,7 @@ class GrpcWire:
         except asyncio.CancelledError:
             if not silence.broken:
                 raise
-            self._leave(channel)
+            self._leave(way)
             raise silence.fault(self._url) from None
         finally:
             silence.close()
@@ -345,9 +352,9 @@ class GrpcWire:
     async def check(self) -> None:
         """Connect, unless that is done, and ask the server whether it takes calls, which not every server tells. Raises
         ConnectionError when it cannot be reached, UnavailableError when it says no."""
-        await self._connected()
+        channel, _ = await self._connected()
         asked, read = health_pb2.HealthCheckRequest(), health_pb2.HealthCheckResponse.FromString
-        ask = self._channel.unary_unary(HEALTH, type(asked).SerializeToString, read)
+        ask = channel.unary_unary(HEALTH, type(asked).SerializeToString, read)
         try:
             status = (await ask(asked)).status
         except grpc.aio.AioRpcError as fault:
@@ -357,23 +364,26 @@ class GrpcWire:
             if status == health_pb2.HealthCheckResponse.NOT_SERVING:
                 raise UnavailableError(f"{self._url} says that it takes no calls")
 
-    async def _connected(self) -> None:
-        state = self._channel.get_state(try_to_connect=True)
+    async def _connected(self) -> tuple[grpc.aio.Channel, Any]:
+        """The way of the next call, once it is connected."""
+        way = self._ways[next(self._turns)]
+        channel = way[0]
+        state = channel.get_state(try_to_connect=True)
         while state in (grpc.ChannelConnectivity.IDLE, grpc.ChannelConnectivity.CONNECTING):
-            await self._channel.wait_for_state_change(state)
-            state = self._channel.get_state(try_to_connect=True)
+            await channel.wait_for_state_change(state)
+            state = channel.get_state(try_to_connect=True)
         if state is not grpc.ChannelConnectivity.READY:
             raise ConnectionError(f"cannot connect to {self._url}")
+        return way
 
-    async def _call(self, operation: str, request: Message, headers: Mapping[str, str]) -> Any:
-        await self._connected()
+    def _call(self, operation: str, request: Message, headers: Mapping[str, str], way: tuple[Any, Any]) -> Any:
         told: dict[str, Any] = {"metadata": tuple(headers.items())}
         if (limit := headers.get(DEADLINE)) is not None:
             told = {"metadata": tuple(pair for pair in told["metadata"] if pair[0] != DEADLINE)}
             told["timeout"] = int(limit[:-1]) / 1000
         if self._version == V1:
-            return getattr(self._stub, operation)(request, **told)
-        return getattr(self._stub, METHOD_NAMES[operation])(v03.down_request(request), **told)
+            return getattr(way[1], operation)(request, **told)
+        return getattr(way[1], METHOD_NAMES[operation])(v03.down_request(request), **told)
 
     def _up(self, operation: str, answer: Message) -> Any:
         if self._version == V1:

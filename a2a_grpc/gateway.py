@@ -19,8 +19,9 @@ from google.protobuf.message import Message
 
 from a2a_grpc.bindings.streams import Running
 from a2a_grpc.call import GRPC, RESUME_EXTENSION, VERSIONS, Call
+from a2a_grpc.cards import RESOLVED
 from a2a_grpc.client import Client, Events
-from a2a_grpc.client_auth import Tls
+from a2a_grpc.client_auth import Channel, Tls
 from a2a_grpc.client_cards import Found, Verify, trusted
 from a2a_grpc.client_streams import number_of
 from a2a_grpc.client_wires import DEADLINE, GrpcWire
@@ -92,9 +93,11 @@ def fronted(
 class Upstream(v1_grpc.A2AServiceServicer):
     """An agent at an address: takes the place of an Agent in a Server, which then is a gateway to it.
 
-    url: what Client takes, or `host:port` for gRPC without a card, with TLS if `tls` is given. binding, version: the
-    interface to use, default the first in its card that can be called, version 1.0 before 0.3. headers: sent with every
-    call, such as the gateway's own credential. forward: names of headers of the caller that go on, default `FORWARDED`;
+    url: what Client takes, or `host:port` for gRPC without a card, with TLS if `tls` is given; also as gRPC's resolver
+    takes it, such as `dns:///agents:50051`. channel: how connections are held, and shared among addresses. binding,
+    version: the interface to use, default the first in its card that can be called, version 1.0 before 0.3. headers:
+    sent with every call, such as the gateway's own credential. forward: names of headers of the caller that go on,
+    default `FORWARDED`;
     see also `CREDENTIALS`. card: for an upstream that has none at its address; default a plain one. tls: authorities of
     one's own and a client certificate, as of Client. verify: judges each card of the upstream, as of Client; one that
     it refuses is never used, and a gateway without another is not ready.
@@ -119,8 +122,10 @@ class Upstream(v1_grpc.A2AServiceServicer):
         verify: Verify | None = None,
         buffer: int = 0,
         tenants: Iterable[str] = (),
+        channel: Channel = Channel(),  # noqa: B008 - it cannot change
     ) -> None:
-        self.url = url if "://" in url else f"grpc{'s' * bool(tls)}://{url}"
+        schemeless = "://" not in url or url.startswith(RESOLVED)
+        self.url = f"grpc{'s' * bool(tls)}://{url}" if schemeless else url
         if verify is not None and not self.url.startswith("http"):
             raise OptionError(f"{self.url} has no card that could be verified")
         self._verify, self._log = verify, Log(buffer) if buffer else None
@@ -133,7 +138,7 @@ class Upstream(v1_grpc.A2AServiceServicer):
         self._given = card
         self._declared: frozenset[str] = frozenset()
         self._versions = (version,) if version else VERSIONS
-        told = {"binding": binding, "headers": headers, "tls": tls, "verify": verify}
+        told = {"binding": binding, "headers": headers, "tls": tls, "verify": verify, "channel": channel}
         self._settings: Mapping[str, Any] = {**told, "retries": None}
         fixed = {name.lower() for name in headers or ()}
         names = {name.lower(): None for name in forward}

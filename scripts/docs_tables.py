@@ -29,6 +29,7 @@ THROUGH = {
         ("client_retries", "Retries"),
         ("client_auth", "ClientCredentials"),
         ("client_auth", "Tls"),
+        ("client_auth", "Channel"),
         ("client_cards", "CardCache"),
     ),
     "RemoteAgent": (

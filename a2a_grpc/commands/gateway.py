@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from a2a_grpc import workers
 from a2a_grpc.call import VERSIONS
-from a2a_grpc.client_auth import Tls
+from a2a_grpc.cards import RESOLVED
+from a2a_grpc.client_auth import BALANCES, Channel, Tls
 from a2a_grpc.commands.card import verifier
 from a2a_grpc.commands.serve import Ready, serving, tell
 from a2a_grpc.commands.words import (
@@ -32,13 +33,16 @@ SIGNED: Final = (
 )
 """Flags that say whose signature the card of an upstream must have."""
 
+LONGEST: Final = 86_400
+"""Seconds of the longest time that a flag may say."""
+
 
 def parser() -> argparse.ArgumentParser:
     """What follows `a2a-grpc gateway`."""
     made = options_parser("a2a-grpc gateway", "Serves an agent that runs somewhere else on every wire.")
     add = made.add_argument
     add("--upstream", action="append", type=_upstream, required=True, metavar="[NAME=]URL",
-        help="base URL, card URL, or host:port of gRPC; several need a name each")  # fmt: skip
+        help="base URL, card URL, or host:port or dns:///NAME:PORT of gRPC; several need a name each")  # fmt: skip
     add("--upstream-binding", type=str.lower, choices=BINDING_WORDS, help="wire to use; default: the first in the card")
     add("--upstream-version", choices=VERSIONS, help="protocol version to use; default: the newest in the card")
     add("--upstream-header", action="append", type=header_word, default=[], metavar="'NAME: VALUE'",
@@ -50,6 +54,12 @@ def parser() -> argparse.ArgumentParser:
     for name, kind, text in SIGNED:
         add(f"--upstream-{name}", action="append", default=[], metavar=kind,
             help=f"the card must be signed by a key {text}")  # fmt: skip
+    add("--upstream-keepalive", type=_seconds, default=0.0, metavar="SECONDS",
+        help="silence after which a gRPC connection in use is tried by a ping; default: 0, never")  # fmt: skip
+    add("--upstream-balance", choices=BALANCES, default=BALANCES[0],
+        help="which of the addresses of a name gRPC calls; default: %(default)s")  # fmt: skip
+    add("--upstream-connections", type=_number, default=0, metavar="COUNT",
+        help="gRPC: connections that share the calls (default: 1); HTTP: at most (default: any)")  # fmt: skip
     add("--buffer", type=_mebibytes, default=0, metavar="MIB",
         help="MiB of events to keep to resume streams of an upstream that cannot; default: 0")  # fmt: skip
     add("--forward", action="append", type=name_word, default=[], metavar="NAME",
@@ -57,11 +67,25 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
+
+
 def _mebibytes(text: str) -> int:
     """Bytes."""
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of MiB")
-    return int(text) * 1024 * 1024
+    return _number(text) * 1024 * 1024
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= LONGEST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds up to {LONGEST}")
+    return seconds
 
 
 def _tls(ca: str | None, cert: str | None, key: str | None) -> Tls | None:
@@ -82,7 +106,8 @@ def _upstream(text: str) -> tuple[str, str]:
     """Name, "" for none, and address."""
     named = re.fullmatch(r"(?:([\w.-]+)=)?(.+)", text)
     name, url = named.groups() if named else ("", text)
-    url_word(url if "://" in url else f"grpc://{url}")
+    if not url.startswith(RESOLVED):
+        url_word(url if "://" in url else f"grpc://{url}")
     return name or "", url
 
 
@@ -97,6 +122,7 @@ def ready(words: Sequence[str]) -> Ready:
         "headers": dict(arguments.pop("upstream_header")),
         "forward": (*FORWARDED, *forward),
         "buffer": arguments.pop("buffer"),
+        "channel": Channel(*(arguments.pop(f"upstream_{name}") for name in ("keepalive", "balance", "connections"))),
     }
     files = [arguments.pop(f"upstream_{name}") for name in ("ca", "cert", "key")]
     signed = [arguments.pop(f"upstream_{name.replace('-', '_')}") for name, *_ in SIGNED]
