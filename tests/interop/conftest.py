@@ -18,7 +18,7 @@ import pytest
 from tests.hosts import ENVOY
 
 ROOT = Path(__file__).resolve().parents[2]
-SERVE = ("-m", "a2a_grpc", "serve", "tests.interop.agent:agent", "--store", "memory:", "--push-notifications")
+SERVE = ("serve", "tests.interop.agent:agent", "--store", "memory:", "--push-notifications")
 WEBHOOK = "hooks.example"
 """Where the clients want to be called. Nobody is there, and the server says so in its log."""
 REFUSED = "credential refused"
@@ -34,10 +34,11 @@ class Served(NamedTuple):
 
 
 @contextmanager
-def serving(log: Path, *options: str) -> Iterator[Served]:
-    """The agent in a server of its own, on free ports; it may log no warning while clients use it as they should."""
+def serving(log: Path, *options: str, command: tuple[str, ...] = SERVE) -> Iterator[Served]:
+    """The agent in a server of its own, on free ports; it may log no warning while clients use it as they should.
+    command: what is served in its place."""
     path = os.pathsep.join((str(ROOT), str(ROOT / "generated")))
-    command = (sys.executable, *SERVE, *PORTS, *options)
+    command = (sys.executable, "-m", "a2a_grpc", *command, *PORTS, *options)
     with (
         log.open("w") as errors,
         subprocess.Popen(
@@ -60,14 +61,23 @@ def serving(log: Path, *options: str) -> Iterator[Served]:
 
 
 WITHOUT_ENVOY = pytest.mark.skipif(not ENVOY, reason="needs pyvoy and a Python with a shared library")
-ENGINES = ("aio", pytest.param("envoy", marks=WITHOUT_ENVOY))
+WEB = pytest.param("envoy", marks=WITHOUT_ENVOY)
+"""The engine that speaks gRPC-Web."""
+GATEWAY = "gateway"
 
 
-@pytest.fixture(scope="session", params=ENGINES)
+@pytest.fixture(scope="session", params=("aio", WEB, GATEWAY))
 def served(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Served]:
-    """The agent at both versions."""
-    with serving(tmp_path_factory.mktemp("served") / "log", "--engine", request.param) as address:
-        yield address
+    """The agent at both versions, by each engine, and through a gateway that calls it by gRPC 1.0."""
+    folder = tmp_path_factory.mktemp("served")
+    if request.param != GATEWAY:
+        with serving(folder / "log", "--engine", request.param) as address:
+            yield address
+        return
+    with serving(folder / "agent.log") as behind:
+        command = ("gateway", "--upstream", behind.url, "--upstream-binding", "grpc", "--upstream-version", "1.0")
+        with serving(folder / "log", command=command) as address:
+            yield address
 
 
 def made(variable: str) -> Path:

@@ -9,7 +9,7 @@ from google.protobuf import descriptor_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
 from a2a_grpc.bindings.reflection import Reflection
-from tests.interop.conftest import ENGINES, Served, made, output
+from tests.interop.conftest import WEB, Served, made, output
 
 SERVICES = ("lf.a2a.v1.A2AService", "a2a.v1.A2AService")
 SEND = '{"message": {"messageId": "tool-%s", "role": "ROLE_USER", "parts": [{"text": "hello"}]}}'
@@ -62,7 +62,7 @@ def schema(file: Path) -> Path:
     return file
 
 
-@pytest.mark.parametrize("served", ENGINES[1:], indirect=True)
+@pytest.mark.parametrize("served", [WEB], indirect=True)
 @pytest.mark.parametrize("http", [(), ("--http2-prior-knowledge",)], ids=["http1", "http2"])
 @pytest.mark.requirement("GRPC-07")
 def test_buf_curl_speaks_grpc_web(served: Served, http: tuple[str, ...], tmp_path: Path) -> None:
