@@ -10,10 +10,16 @@ import pytest
 from aiohttp import web
 
 from a2a_grpc.cli import main
-from a2a_grpc.push_secrets import Seal, new_key
+from a2a_grpc.config import Options
+from a2a_grpc.opening import lasting_store
+from a2a_grpc.push_secrets import Seal, new_key, reseal
+from a2a_grpc.tasks.start import now_ms
+from a2a_grpc.tasks.store import Report
 from tests.receivers import PATIENCE, Got, Receiver, receiver
-from tests.stores import postgres_url
+from tests.stores import config, postgres_url
+from tests.stores import create as fill
 from tests.test_push import create, given_up, heard, hook, send, serving
+from tests.test_push_secrets import shown
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -107,6 +113,69 @@ async def test_a_key_is_made_and_fits(capsys: pytest.CaptureFixture[str]) -> Non
     assert seal.open(seal.close(b"x", "t", "c"), "t", "c") == b"x"
 
 
+@pytest.mark.requirement("PUSH-23", "PUSH-14", "SEC-05")
+async def test_a_new_key_seals_what_is_kept_while_the_server_serves_and_the_old_one_can_go(
+    store: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = new_key(), new_key()
+    async with receiver() as there:
+        async with serving(store) as server:
+            bare = await send(server, "ask", hook(f"{there.url}/bare", "one", token="hush"))
+        async with serving(store, secret_keys=(old,)) as server:
+            tasks = [await send(server, "ask", hook(f"{there.url}/{n}", "one", token="hush")) for n in range(3)]
+            await there.until(lambda: len(there.got) == 8)
+        async with serving(store, secret_keys=(new, old)) as server:
+            monkeypatch.setenv("A2A_GRPC_SECRET_KEYS", f"{new},{old}")
+            assert await push(capsys, "reseal", "--store", store) == (0, [], "4 sealed anew\n")
+            assert await push(capsys, "reseal", "--store", store) == (0, [], "0 sealed anew\n")
+            for task in (bare, *tasks):  # nothing that was sent is sent again, and what comes is
+                await send(server, "on", task_id=task.id)
+            await there.until(lambda: len(there.got) == 16)
+        async with serving(store, secret_keys=(new,)) as server:
+            assert [(await shown(server, task.id)).token for task in (bare, *tasks)] == ["hush"] * 4
+    assert {got.headers["x-a2a-notification-token"] for got in there.got} == {"hush"}
+    numbers = [got.headers["x-a2a-notification-id"] for got in there.got]
+    assert len(numbers) == len({*numbers})
+
+
+@pytest.mark.requirement("PUSH-23")
+async def test_what_no_key_opens_is_listed_and_stays_as_it_is(
+    store: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost, old, new = new_key(), new_key(), new_key()
+    tasks = []
+    for key in (lost, old):
+        async with serving(store, secret_keys=(key,)) as server:
+            tasks.append(await send(server, "ask", hook("http://127.0.0.1:9", "a")))
+    monkeypatch.setenv("A2A_GRPC_SECRET_KEYS", f"{new},{old}")
+    code, lines, said = await push(capsys, "reseal", "--store", store)
+    assert (code, lines) == (1, [{"taskId": tasks[0].id, "id": "a"}])
+    assert said.startswith("1 sealed anew; 1 opened by none of the secret_keys") and lost not in said
+    monkeypatch.setenv("A2A_GRPC_SECRET_KEYS", f"{new},{lost}")
+    assert await push(capsys, "reseal", "--store", store) == (0, [], "1 sealed anew\n")
+
+
+@pytest.mark.requirement("PUSH-23", "PUSH-14")
+async def test_a_webhook_that_is_being_called_is_waited_for_but_not_for_ever(store: str) -> None:
+    kept, hour, old = lasting_store(Options(store=store)), now_ms() + 3_600_000, new_key()
+    await kept.open()
+    try:
+        await fill(kept, push_configs=[config("p")], notify=1, now_ms=now_ms())
+        for patience, done, names in ((PATIENCE, True, (old,)), (0.0, False, (new_key(), old))):
+            [claim] = await kept.due("somebody", now_ms(), hour, 9)
+            sealing = asyncio.create_task(reseal(kept, Seal(names), patience))
+            if done:
+                await asyncio.sleep(0.5)
+                assert not sealing.done()
+                await kept.delivered(claim, Report(0))
+            assert await asyncio.wait_for(sealing, PATIENCE) == (1, [])
+        await kept.delivered(claim, Report(claim.due))  # of a claim that has lost its config: it is sent again
+        [behind] = await kept.backlog(("", ""), 9, False)
+        assert (behind.delivery.cursor, behind.delivery.due) == (0, 1)
+    finally:
+        await kept.close()
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -114,6 +183,7 @@ async def test_a_key_is_made_and_fits(capsys: pytest.CaptureFixture[str]) -> Non
         (("list", "--store", "memory:"), "does not outlive its process"),
         (("list", "--store", "sqlite:/nowhere/a.db"), "cannot look into /nowhere/a.db"),
         (("list", "--store", "sqlite:{folder}/empty.db"), "schema 0, this release needs"),
+        (("reseal",), "reseal needs secret_keys"),
     ],
 )
 async def test_what_cannot_be_done_is_told_in_one_line(

@@ -15,7 +15,7 @@ from a2a_grpc import config
 from a2a_grpc.admin_views import webhook
 from a2a_grpc.commands.words import Parser, UsageError
 from a2a_grpc.opening import lasting_store
-from a2a_grpc.push_secrets import Seal, new_key
+from a2a_grpc.push_secrets import Seal, new_key, reseal
 from a2a_grpc.tasks.store import Backlog, Store, StoreError
 
 PAGE: Final = 500
@@ -25,8 +25,10 @@ PAGE: Final = 500
 def parser() -> argparse.ArgumentParser:
     """What follows `a2a-grpc push`."""
     made = Parser(prog="a2a-grpc push", description="Looks after webhooks; prints JSON, one document a line.")
-    told = "list what is behind, replay what was given up, or make a key for the option secret_keys"
-    made.add_argument("action", choices=("list", "replay", "key"), help=told)
+    told = (
+        "list what is behind, replay what was given up, make a key for secret_keys, or seal all with the first of them"
+    )
+    made.add_argument("action", choices=("list", "replay", "key", "reseal"), help=told)
     made.add_argument("--task", metavar="ID", help="only the webhooks of this task")
     made.add_argument("--host", metavar="HOST[:PORT]", help="only webhooks at this host")
     made.add_argument("--given-up", action="store_true", help="list: only those that were given up")
@@ -37,23 +39,41 @@ def parser() -> argparse.ArgumentParser:
 
 
 def run(words: Sequence[str]) -> int:
-    """Code 0, or 1 when there was nothing to take up again."""
+    """Code 0, or 1 when there was nothing to take up again, or something that no key opens."""
     arguments = parser().parse_args(words)
     if arguments.action == "key":
         print(new_key())
         return 0
-    replay = arguments.action == "replay"
+    replay, sealing = arguments.action == "replay", arguments.action == "reseal"
     if replay and not (arguments.task or arguments.host or arguments.all):
         raise UsageError("replay needs --task, --host or --all")
     try:
         options = config.read(arguments.config, store=arguments.store)
         seal = Seal(options.secret_keys)
-        done = asyncio.run(_work(lasting_store(options), seal, arguments, replay))
+        if sealing and not options.secret_keys:
+            raise UsageError("reseal needs secret_keys: A2A_GRPC_SECRET_KEYS or a file with the new key and the former")
+        store = lasting_store(options)
+        if sealing:
+            return asyncio.run(_reseal(store, seal))
+        done = asyncio.run(_work(store, seal, arguments, replay))
     except (OSError, config.OptionError, StoreError) as fault:
         raise UsageError(str(fault)) from None
     if replay:
         print(f"{done} taken up again", file=sys.stderr)
     return int(replay and not done)
+
+
+async def _reseal(store: Any, seal: Seal) -> int:
+    await store.open_beside()
+    try:
+        done, lost = await reseal(store, seal)
+    finally:
+        await store.close()
+    for one in lost:
+        print(json.dumps({"taskId": one.task_id, "id": one.config_id}))
+    told = f"; {len(lost)} opened by none of the secret_keys: the key that sealed them is still needed" if lost else ""
+    print(f"{done} sealed anew{told}", file=sys.stderr)
+    return int(bool(lost))
 
 
 async def _work(store: Any, seal: Seal, arguments: argparse.Namespace, replay: bool) -> int:

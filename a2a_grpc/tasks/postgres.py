@@ -250,6 +250,21 @@ class PostgresStore:
 
         return await self._link.transact(work)
 
+    async def every_config(self, after: tuple[str, str], limit: int) -> list[PushConfig]:
+        """Configs of all scopes (see push_secrets.Keeps)."""
+        values = {"task_id": after[0], "after": after[1], "limit": limit}
+        return [PushConfig(*row) for row in await self._link.rows(sql.EVERY_CONFIG, values)]
+
+    async def swap_configs(self, anew: Sequence[tuple[PushConfig, bytes]], now_ms: int) -> int:
+        """Write configs in another form (see push_secrets.Keeps)."""
+        here = now_ms if now_ms >= NEVER else now_ms + self._link.ahead_ms()
+        values = [config._asdict() | {"anew": form, "now_ms": here} for config, form in anew]
+
+        async def work(connection: Connection) -> int:
+            return sum([len(await rows(connection, sql.SWAP_CONFIG, each)) for each in values])
+
+        return await self._link.transact(work)
+
     async def counts(self, now_ms: int) -> Counts:
         """How much there is to look after (see Store.counts)."""
         [row] = await self._link.rows(sql.COUNTS, {"now_ms": now_ms + self._link.ahead_ms()})

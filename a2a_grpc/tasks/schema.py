@@ -227,6 +227,12 @@ REVIVE: Final = """UPDATE push_configs SET attempts = 0, next_ms = 0, said = '',
     WHERE task = (SELECT id FROM tasks WHERE task_id = :task_id) AND config_id = :config_id AND config = :config
     AND given_up_ms > 0 RETURNING config_id"""
 
+EVERY_CONFIG: Final = """SELECT task_id, config_id, config, version, extra FROM push_configs JOIN tasks ON id = task
+    WHERE (task_id, config_id) > (:task_id, :after) ORDER BY task_id, config_id LIMIT :limit"""
+SWAP_CONFIG: Final = """UPDATE push_configs SET config = :anew
+    WHERE task = (SELECT id FROM tasks WHERE task_id = :task_id) AND config_id = :config_id AND config = :config
+    AND (holder = '' OR next_ms <= :now_ms) RETURNING config_id"""
+
 
 def backlog(given_up: bool) -> str:
     """Configs that are behind, or only those that were given up."""

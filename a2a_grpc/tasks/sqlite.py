@@ -255,6 +255,20 @@ class SQLiteStore:
 
         return await self._file.write(work)
 
+    async def every_config(self, after: tuple[str, str], limit: int) -> list[PushConfig]:
+        """Configs of all scopes (see push_secrets.Keeps)."""
+        values = {"task_id": after[0], "after": after[1], "limit": limit}
+        return [PushConfig(*row) for row in await self._file.rows(sql.EVERY_CONFIG, values)]
+
+    async def swap_configs(self, anew: Sequence[tuple[PushConfig, bytes]], now_ms: int) -> int:
+        """Write configs in another form (see push_secrets.Keeps)."""
+        values = [config._asdict() | {"anew": form, "now_ms": now_ms} for config, form in anew]
+
+        def work(connection: sqlite3.Connection) -> int:
+            return sum(len(connection.execute(sql.SWAP_CONFIG, each).fetchall()) for each in values)
+
+        return await self._file.write(work)
+
     async def counts(self, now_ms: int) -> Counts:
         """How much there is to look after (see Store.counts)."""
         [row] = await self._file.rows(sql.COUNTS, {"now_ms": now_ms})
