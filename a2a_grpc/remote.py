@@ -9,7 +9,7 @@ on, never taken for an instruction.
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Self, TypedDict, Unpack
@@ -42,7 +42,7 @@ TRACE: Final = ("traceparent", "tracestate")
 """Headers of the call that a delegation carries on."""
 
 LAST_WORDS: Final = 5.0
-"""Seconds that a run has to be canceled in when who waited for it leaves."""
+"""Seconds in which a run is canceled when who waited for it leaves, and in which its id is waited for before."""
 
 DELEGATED: Final = "a2a.delegated"
 """Where an agent's state keeps the runs of its delegations, by their order."""
@@ -250,6 +250,7 @@ class RemoteAgent:
         self._timeout, self._cancel_on_abort = timeout, cancel_on_abort
         self._connecting = asyncio.Lock()
         self._ready = not self._own
+        self._leaving: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
         await self.client()
@@ -259,7 +260,9 @@ class RemoteAgent:
         await self.close()
 
     async def close(self) -> None:
-        """Let go of all connections; runs at the agent go on. It may be used again."""
+        """Let go of all connections, once runs that are being canceled are; others go on. It may be used again."""
+        if self._leaving:
+            await asyncio.wait(self._leaving)
         if self._own:
             self._ready = False
             await self._client.close()
@@ -337,6 +340,8 @@ class RemoteAgent:
         until = None if limit is None else time.monotonic() + limit
         run_id, over, told = request.message.task_id, False, False
         cancels = overrides.get("cancel_on_abort", self._cancel_on_abort)
+        source = self._source(request, overrides)
+        coming: asyncio.Future[v1.StreamResponse | None] | None = None
 
         def heard(event: v1.StreamResponse | None) -> None:
             nonlocal run_id, over, told  # the first look at a run that is answered may still show its question
@@ -344,19 +349,39 @@ class RemoteAgent:
             over = event is None or event.HasField("message") or (state_of(event) in FINISHED and not stale)
             run_id, told = run_id or _run_id(event), True
 
-        try:
-            async with aclosing(self._source(request, overrides)) as source:
-                while not over:
-                    async with asyncio.timeout(None if until is None else max(0.0, until - time.monotonic())):
-                        event = await (anext(source, None) if run_id or not cancels else _first(source, heard))
-                    heard(event)
-                    if event is not None:
-                        yield event
-        finally:
-            if cancels and run_id and not over:
+        async def stop() -> None:
+            if coming is not None and not coming.done():  # which run it is, is heard soon
+                with suppress(A2AError, TimeoutError):
+                    async with asyncio.timeout(LAST_WORDS):
+                        heard(await asyncio.shield(coming))
+                coming.cancel()
+                await asyncio.wait((coming,))
+            await source.aclose()
+            if run_id and not over:
                 with suppress(A2AError, TimeoutError, OSError):
                     async with asyncio.timeout(LAST_WORDS):
                         await self._client.cancel(run_id)
+
+        try:
+            while not over:
+                async with asyncio.timeout(None if until is None else max(0.0, until - time.monotonic())):
+                    if run_id or not cancels:
+                        event = await anext(source, None)
+                    else:
+                        coming = asyncio.ensure_future(anext(source, None))
+                        event = await asyncio.shield(coming)
+                heard(event)
+                if event is not None:
+                    yield event
+        finally:
+            await (source.aclose() if over or not cancels else self._outlasting(stop()))
+
+    async def _outlasting(self, work: Coroutine[Any, Any, None]) -> None:
+        """Let something be done although who waits for it leaves, and may be told to leave again and again."""
+        task = asyncio.create_task(work)
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
+        await asyncio.shield(task)
 
     async def _source(
         self, request: v1.SendMessageRequest, overrides: Overrides
@@ -440,19 +465,3 @@ def _run_id(event: v1.StreamResponse | None) -> str:
     return (
         "" if body is None or isinstance(body, v1.Message) else body.id if isinstance(body, v1.Task) else body.task_id
     )
-
-
-async def _first(
-    source: AsyncGenerator[v1.StreamResponse, None], heard: Callable[[v1.StreamResponse | None], None]
-) -> v1.StreamResponse | None:
-    """The first event, None at the end. Who is canceled before it came hears of it all the same, soon after."""
-    coming = asyncio.ensure_future(anext(source, None))
-    try:
-        return await asyncio.shield(coming)
-    except asyncio.CancelledError:
-        with suppress(A2AError, TimeoutError):
-            async with asyncio.timeout(LAST_WORDS):
-                heard(await asyncio.shield(coming))
-        coming.cancel()
-        await asyncio.wait((coming,))
-        raise

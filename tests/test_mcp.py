@@ -1,17 +1,19 @@
 """Agents as MCP tools, tried with the official package's own client."""
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
+from a2a_stubs import v1
 
 from a2a_grpc.agent import Agent, Skill
 from a2a_grpc.cli import main
 from a2a_grpc.client import Client as Caller
 from a2a_grpc.testing import serve
-from tests.test_cli import ENVIRONMENT
+from tests.test_cli import ENVIRONMENT, PATIENCE
 
 pytest.importorskip("mcp", reason="needs mcp")
 
@@ -46,6 +48,8 @@ def shop(*skills: Skill, name: str = "Tea Shop") -> Agent:
                 await out.write(b"\x89PNG")
             return None
         await task.working("boiling")
+        if task.text == "wait":
+            await asyncio.Event().wait()
         seen = await task.context.memory.get("seen", 0)
         await task.context.memory.set("seen", seen + 1)
         return f"{task.text} {task.data or ''}{task.metadata.get('skillId', '')} {seen}"
@@ -159,15 +163,48 @@ async def test_several_agents_keep_apart_and_each_may_be_one_tool() -> None:
             assert [tool.name for tool in (await client.list_tools()).tools] == ["ask"]
 
 
+async def canceled(client: Client, url: str) -> list[int]:
+    """The states of the agent's tasks once a call that was under way has been given up by the host."""
+    begun = asyncio.Event()
+
+    async def heard(*_: Any) -> None:
+        begun.set()
+
+    call = asyncio.create_task(client.call_tool("ask", {"message": "wait"}, progress_callback=heard))
+    await asyncio.wait_for(begun.wait(), PATIENCE)
+    call.cancel()
+    await asyncio.gather(call, return_exceptions=True)
+    async with Caller(url) as caller, asyncio.timeout(PATIENCE):
+        return [(await caller.wait(task)).status.state async for task in caller.tasks()]
+
+
+@pytest.mark.requirement("OP-CANCEL-03")
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("piped", [False, True])
+async def test_a_call_that_the_host_gives_up_is_canceled_at_the_agent(mode: Any, piped: bool) -> None:
+    async with serve(shop()) as server, AsyncExitStack() as stack:
+        way = (
+            command(server.http_url) if piped else (await stack.enter_async_context(bridge([server.http_url]))).server()
+        )
+        client = await stack.enter_async_context(Client(way, mode=mode))
+        assert await canceled(client, server.http_url) == [v1.TASK_STATE_CANCELED]
+        assert texts(await client.call_tool("ask", {"message": "hello"}))[0] == "hello  0"
+
+
+def command(url: str, *words: str) -> Any:
+    """The command as a host starts it."""
+    told = ["-m", "a2a_grpc", "mcp", url, *words]
+    return stdio_client(StdioServerParameters(command=sys.executable, args=told, env=ENVIRONMENT))
+
+
 @pytest.mark.parametrize("mode", MODES)
 async def test_the_command_speaks_over_its_standard_input_and_output(mode: Any) -> None:
     async def answered(_: Any, __: Any) -> types.ElicitResult:
         return types.ElicitResult(action="accept", content={"answer": "Ann"})
 
     async with serve(shop()) as server:
-        words = ["-m", "a2a_grpc", "mcp", server.http_url, "--binding", "grpc"]
-        command = StdioServerParameters(command=sys.executable, args=words, env=ENVIRONMENT)
-        async with Client(stdio_client(command), mode=mode, elicitation_callback=answered) as client:
+        words = server.http_url, "--binding", "grpc"
+        async with Client(command(*words), mode=mode, elicitation_callback=answered) as client:
             assert texts(await client.call_tool("ask", {"message": "name"}))[0] == "One Ann pot."
 
 

@@ -153,6 +153,12 @@ async def test_who_leaves_a_run_cancels_it_only_if_that_was_asked_for(streaming:
                 await running
             if name == "late":
                 await canceled(name)
+        running = asyncio.create_task(agent.generate("hold again", cancel_on_abort=True))
+        await started("again")
+        while not running.done():  # as the cancel scopes of anyio do
+            running.cancel()
+            await asyncio.sleep(0)
+        await canceled("again")
         with pytest.raises(TimeoutError):
             await agent.generate("hold short", timeout=1.0, cancel_on_abort=True)
         await canceled("short")
