@@ -100,6 +100,7 @@ class Call:
     position: number of the event that a streaming method yielded last; the binding prints it as the SSE id.
     request_metadata: v0.3 request metadata without a place in v1.0 (L-14); empty in v1.0.
     attributes: room for interceptors to pass something on; empty by default.
+    takes_ready: whether the caller also takes a `Ready` for an answer; default False.
     """
 
     operation: str
@@ -116,6 +117,7 @@ class Call:
     position: int = 0
     request_metadata: Mapping[str, Any] = field(default_factory=dict)
     attributes: dict[str, Any] = field(default_factory=dict)
+    takes_ready: bool = False
 
 
 Interceptor = Callable[[Call, Message], AbstractAsyncContextManager[None]]

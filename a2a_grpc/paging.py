@@ -7,6 +7,7 @@ Laws: a token is a place in an order plus a mark of scope and filters; whoever c
 import base64
 import binascii
 import hashlib
+from functools import lru_cache
 from typing import Final, NoReturn
 
 from a2a_stubs import v1
@@ -58,6 +59,7 @@ def read_name(token: str, scope: Scope, filters: Filters) -> str:
     return _text(_read(token, scope, filters)) if token else ""
 
 
+@lru_cache(maxsize=256)
 def _mark(scope: Scope, filters: Filters) -> bytes:
     return hashlib.blake2b(repr((*scope, *filters)).encode(), digest_size=_MARK).digest()
 

@@ -18,6 +18,7 @@ from a2a_grpc.protojson_fields import REQUIRED
 from a2a_grpc.protojson_read import MAX_VIOLATIONS, decode_query, explain, filler
 from a2a_grpc.protojson_values import MAX_DEPTH, join, json_of, struct_of, timestamp_text, value_of
 from a2a_grpc.protojson_write import unfit, writer
+from a2a_grpc.ready import Ready
 
 __all__ = [
     "MAX_DEPTH",
@@ -124,11 +125,11 @@ def decode(cls: type[_M], value: Any, path: str = "") -> _M:
 
 def encoder(
     cls: type[Message], always: frozenset[str] = frozenset(), kept: frozenset[str] = frozenset()
-) -> Callable[[Message], Any]:
+) -> Callable[[Message | Ready], Any]:
     """The compiled `encode` of one message type and one set of fields that are always written.
 
     kept: full names of message types, default none, whose JSON is kept while there is room, for who reads the same
-    again; values with them are for `dumps` only.
+    again; values with them are for `dumps` only. A `Ready` is encoded, too, and kept.
     """
     return writer(cls.DESCRIPTOR, always, kept)
 

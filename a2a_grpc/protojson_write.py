@@ -6,7 +6,7 @@ switch for all defaults (JSON-09); no descriptor is asked once a type is compile
 
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any, Final
+from typing import Any
 
 import orjson
 from google.protobuf.descriptor import Descriptor
@@ -24,54 +24,57 @@ from a2a_grpc.protojson_values import (
     join,
     not_of,
 )
+from a2a_grpc.ready import Kept, Ready
 
 _Find = Callable[[Any], list[tuple[str, str]]]
-
-
-MOST_KEPT: Final = 4 * 1024 * 1024
-"""Bytes of JSON that are kept for each compiled type; then all of them are forgotten."""
-
-LARGEST_KEPT: Final = 16 * 1024
-"""Bytes of the largest message whose JSON is kept."""
 
 
 @cache
 def writer(
     descriptor: Descriptor, always: frozenset[str], kept: frozenset[str] = frozenset()
-) -> Callable[[Message], Any]:
+) -> Callable[[Message | Ready], Any]:
     """The compiled `encode` of a type, for one set of fields that are always written. kept: full names of types whose
     JSON is kept by what the message says, for readers of the same; it stands in the value as ready bytes."""
     write = _writer(descriptor, always, kept)
+    entries = _entries_writer(descriptor, always)
 
-    def encoded(message: Message) -> Any:
+    def encoded(message: Message | Ready) -> Any:
         try:
-            return write(message)
+            return write(message) if type(message) is not Ready else entries(message)
         except UnfitError:
-            wrong = unfit(message)
+            wrong = unfit(message.message() if isinstance(message, Ready) else message)
         raise InvalidAgentResponseError(f"{wrong[0].field} {wrong[0].description}", violations=wrong)
 
     return encoded
 
 
 def _keeping(write: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    known: dict[bytes, orjson.Fragment] = {}
-    size = 0
+    known = Kept[orjson.Fragment]()
 
     def written(message: Any) -> Any:
-        nonlocal size
         body = message.SerializeToString()
-        if (found := known.get(body)) is not None:
-            return found
-        value = write(message)
-        if len(body) > LARGEST_KEPT:
-            return value
-        text = orjson.dumps(value)
-        size += len(body) + len(text)
-        if size > MOST_KEPT:
-            known.clear()
-            size = len(body) + len(text)
-        found = known[body] = orjson.Fragment(text)
-        return found
+        return known.find(body) or _keep(known, body, write(message))
+
+    return written
+
+
+def _keep(known: Kept[orjson.Fragment], body: bytes, value: Any) -> orjson.Fragment:
+    text = orjson.dumps(value)
+    return known.keep(body, orjson.Fragment(text), len(text))
+
+
+def _entries_writer(descriptor: Descriptor, always: frozenset[str]) -> Callable[[Ready], Any]:
+    """What writes a `Ready`: each entry once for each content, and then as it stands."""
+    write = _writer(descriptor, always)
+    known = Kept[orjson.Fragment]()
+
+    def written(answer: Ready) -> Any:
+        find, name = known.find, descriptor.fields_by_name[answer.field].json_name
+
+        def made(entry: bytes) -> orjson.Fragment:
+            return _keep(known, entry, write(answer.kind.FromString(entry))[name][0])
+
+        return write(answer.rest) | {name: [find(entry) or made(entry) for entry in answer.entries]}
 
     return written
 

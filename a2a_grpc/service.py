@@ -9,7 +9,7 @@ limits, then the tenant and the task (ERR-06, ERR-12, AUTH-05).
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import aclosing
-from typing import Final
+from typing import Any, Final
 
 from a2a_stubs import google, v1, v1_grpc
 from google.protobuf.message import Message
@@ -30,7 +30,9 @@ from a2a_grpc.errors import (
 )
 from a2a_grpc.methods import missing
 from a2a_grpc.protojson import MAX_DEPTH, unfit
+from a2a_grpc.ready import Ready
 from a2a_grpc.tasks.engine import Engine, Started
+from a2a_grpc.tasks.listing import cut
 from a2a_grpc.tasks.state import TERMINAL
 from a2a_grpc.tasks.store import PushConfig, Scope, TaskQuery
 
@@ -130,22 +132,20 @@ class A2AService(v1_grpc.A2AServiceServicer):
         return self._trimmed(view.task, request)
 
     async def ListTasks(self, request: v1.ListTasksRequest, call: Call) -> v1.ListTasksResponse:
-        """A page of the caller's tasks, newest status first (LIST-*)."""
+        """A page of the caller's tasks, newest status first (LIST-*); a `Ready` for callers that take one."""
         self._enter(request, call)
         size = paging.list_size(request)
         content.check_history(request)
         scope = self._scope(call, NotFoundError)
-        filters = (request.context_id, request.status, request.status_timestamp_after.ToMilliseconds())
+        since = request.status_timestamp_after.ToMilliseconds() if request.HasField("status_timestamp_after") else 0
+        filters = (request.context_id, request.status, since)
         before = paging.read_place(request.page_token, scope, filters)
-        query = TaskQuery(*filters, before=before, limit=size)
-        answer = v1.ListTasksResponse(page_size=size)
-        tasks, answer.total_size, more, last = await self._engine.list(
-            scope, query, request.include_artifacts, answer.tasks.add
-        )
-        for task in tasks:
-            self._trimmed(task, request)
-        if more and last:
-            answer.next_page_token = paging.write_place(last, scope, filters)
+        query = TaskQuery(*filters, before=before, limit=size, artifacts=request.include_artifacts)
+        found = await self._engine.list(scope, query, self._history(request))
+        token = paging.write_place(found.last, scope, filters) if found.more and found.last else ""
+        rest = v1.ListTasksResponse(page_size=size, total_size=found.total, next_page_token=token)
+        ready: Any = Ready(v1.ListTasksResponse, "tasks", found.entries, rest)
+        answer: v1.ListTasksResponse = ready if call.takes_ready else ready.message()
         return answer
 
     async def CancelTask(self, request: v1.CancelTaskRequest, call: Call) -> v1.Task:
@@ -308,20 +308,13 @@ class A2AService(v1_grpc.A2AServiceServicer):
         body.metadata.fields[RESUME_EXTENSION].struct_value.fields["sequence"].number_value = sequence
         return shown
 
-    def _trimmed(
-        self,
-        task: v1.Task,
-        asked: v1.SendMessageConfiguration | v1.GetTaskRequest | v1.ListTasksRequest | None,
-    ) -> v1.Task:
-        """Limit the history of an answer: unset is the server's default, 0 is none (HIST-01 to HIST-05)."""
-        limit = self._options.default_history
-        if asked is not None and asked.HasField("history_length"):
-            limit = asked.history_length
-        if limit <= 0:
-            task.ClearField("history")
-        elif len(task.history) > limit:
-            del task.history[:-limit]
-        return task
+    def _history(self, asked: v1.SendMessageConfiguration | v1.GetTaskRequest | v1.ListTasksRequest) -> int:
+        """How much of the history is wanted: unset is the server's default, 0 is none (HIST-01 to HIST-05)."""
+        return asked.history_length if asked.HasField("history_length") else self._options.default_history
+
+    def _trimmed(self, task: v1.Task, asked: v1.SendMessageConfiguration | v1.GetTaskRequest | None) -> v1.Task:
+        """Limit the history of an answer."""
+        return cut(task, self._options.default_history if asked is None else self._history(asked))
 
     def _shown(self, config: PushConfig, call: Call) -> v1.TaskPushNotificationConfig:
         return content.shown_push_config(

@@ -1,7 +1,7 @@
 """What a caller sees of tasks: sending, continuing, reading, canceling, whichever store is below."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
@@ -141,7 +141,7 @@ async def test_a_strangers_task_is_no_task_at_all(store: Store, function: Any) -
             ):
                 with pytest.raises(TaskNotFoundError):
                     await attempt()
-        assert (await made.list(BOB, TaskQuery(), True)).total == 0
+        assert (await made.list(BOB, TaskQuery(), 0)).total == 0
         assert said((await made.view(ALICE, known)).task)[0] == "hi"
         assert len(made.feeds) <= 1 and made.feeds.readers == 0
 
@@ -220,7 +220,7 @@ async def test_a_reply_is_a_message_and_no_task(store: Store) -> None:
         assert isinstance(again, v1.Message) and again.parts[0].text == "ho after ['hi', 'hi after []']"
         other = await (await begin(made, "ha", context_id="c", scope=BOB)).outcome()
         assert isinstance(other, v1.Message) and other.parts[0].text == "ha after []"
-        assert (await made.list(ALICE, TaskQuery(), True)).total == 0 == made.running == len(made.feeds)
+        assert (await made.list(ALICE, TaskQuery(), 0)).total == 0 == made.running == len(made.feeds)
 
 
 @pytest.mark.requirement("OP-SEND-20", "I-08")
@@ -294,7 +294,8 @@ async def test_a_send_that_is_given_up_at_once_still_makes_its_task(store: Store
             sending.cancel()
             await asyncio.wait((sending,))
         await until(lambda: not made.running)
-        tasks = (await made.list(ALICE, TaskQuery(), True)).tasks
+        entries = (await made.list(ALICE, TaskQuery(), 0)).entries
+        tasks = v1.ListTasksResponse.FromString(b"".join(entries)).tasks
         assert tasks and all(task.status.state == COMPLETED for task in tasks)
 
 
@@ -323,12 +324,17 @@ async def test_a_list_shows_running_and_finished_tasks(store: Store) -> None:
         async for event in made.follow(ALICE, running, 0):
             if state_of(event.payload) == WORKING:
                 break
-        page = await made.list(ALICE, TaskQuery(), True)
-        assert [task.id for task in page.tasks] in ([running, done.id], [done.id, running])  # same ms: by id
-        assert (page.total, page.more) == (2, False) and page.last is not None
-        assert all(texts(task) == ["begun"] for task in page.tasks)
-        assert not any(task.artifacts for task in (await made.list(ALICE, TaskQuery(), False)).tasks)
-        assert [task.id for task in (await made.list(ALICE, TaskQuery(state=WORKING), True)).tasks] == [running]
+
+        async def listed(**query: Any) -> Sequence[v1.Task]:
+            page = await made.list(ALICE, TaskQuery(**query), 100)
+            assert not page.more and page.last is not None and page.total == len(page.entries)
+            return v1.ListTasksResponse.FromString(b"".join(page.entries)).tasks
+
+        tasks = await listed()
+        assert [task.id for task in tasks] in ([running, done.id], [done.id, running])  # same ms: by id
+        assert all(texts(task) == ["begun"] for task in tasks)
+        assert not any(task.artifacts for task in await listed(artifacts=False))
+        assert [task.id for task in await listed(state=WORKING)] == [running]
 
 
 @pytest.mark.requirement("OP-SEND-11", "L-20", "PUSH-29")

@@ -9,7 +9,7 @@ from a2a_stubs import google, v03, v1
 from google.protobuf import json_format, struct_pb2
 from google.protobuf.message import Message
 
-from a2a_grpc import protojson_write
+from a2a_grpc import protojson_write, ready
 from a2a_grpc.errors import InvalidAgentResponseError, InvalidParamsError, ParseError
 from a2a_grpc.protojson import (
     MAX_DEPTH,
@@ -410,8 +410,8 @@ def test_kept_json_is_that_of_the_message_as_it_is_now() -> None:
 
 
 def test_kept_json_stays_within_its_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protojson_write, "MOST_KEPT", 1000)
-    monkeypatch.setattr(protojson_write, "LARGEST_KEPT", 502)
+    monkeypatch.setattr(ready, "MOST_KEPT", 1000)
+    monkeypatch.setattr(ready, "LARGEST_KEPT", 502)
     written: list[str] = []
     kept = protojson_write._keeping(lambda task: written.append(task.id) or {"id": task.id})  # type: ignore[func-returns-value]
     for name in ("a", "a", "b" * 300, "a", "c" * 501, "c" * 501, "a"):

@@ -192,9 +192,10 @@ def _merged(
         raise InvalidParamsError(violations=[("body", "must be an object")])
     value = dict(body or {})
     wrong = []
+    spellings = _spellings(request.DESCRIPTOR)
     for source in (decode_query(request, pairs) if pairs else {}, variables):
         for name, told in source.items():
-            json_name, _ = pair = _spellings(request.DESCRIPTOR)[name]
+            json_name, _ = pair = spellings[name]
             given = [value.pop(spelling, None) for spelling in dict.fromkeys(pair)]
             if any(other is not None and other != told for other in given):
                 wrong.append((json_name, "is given twice, with different values"))

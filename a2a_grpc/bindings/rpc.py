@@ -42,6 +42,7 @@ from a2a_grpc.errors import (
     VersionNotSupportedError,
 )
 from a2a_grpc.protojson import unfit
+from a2a_grpc.ready import Ready
 
 PACKAGES: Final[Mapping[str, ModuleType]] = {V1: v1_grpc, V03: v03_grpc}
 """The stubs of each protocol version; each version has its own package and service (I-09)."""
@@ -153,7 +154,7 @@ class Rpcs:
     def rows(self) -> list[Rpc]:
         """Every call of every offered version."""
         return [
-            Rpc(row.path, reader(row.input), row.output.SerializeToString, handlers[row.name], row.server_streaming)
+            Rpc(row.path, reader(row.input), _writer(row), handlers[row.name], row.server_streaming)
             for version, handlers in self.handlers.items()
             for row in PACKAGES[version].METHODS
         ]
@@ -226,6 +227,11 @@ def reader(kind: type[Message]) -> Callable[[bytes], Message | None]:
             return None
 
     return read
+
+
+def _writer(row: descriptors.Method) -> Callable[[Any], bytes]:
+    plain: Callable[[Any], bytes] = row.output.SerializeToString
+    return plain if row.server_streaming else lambda answer: answer.body() if type(answer) is Ready else plain(answer)
 
 
 def cause(stream: Stream | None, fault: BaseException) -> A2AError:

@@ -129,9 +129,8 @@ def asked_version(request: HttpRequest, pairs: Collection[tuple[str, str]]) -> s
     Raises InvalidParamsError when they differ (VER-10). The answer need not be a version that is spoken: see `offered`.
     """
     header = request.headers.get(VERSION_HEADER, "")
-    if header in VERSIONS and not pairs:
-        return header
-    return told_version(header, *(value for name, value in pairs if name.lower() == VERSION_HEADER)) or None
+    told = [value for name, value in pairs if name.lower() == VERSION_HEADER] if pairs else ()
+    return header if header in VERSIONS and not told else told_version(header, *told) or None
 
 
 def offered(version: str, options: Options) -> str:
@@ -168,6 +167,7 @@ def make_call(
         # A number that is not ours is no position; the stream then starts with the snapshot.
         resume=int(last) if last.isascii() and last.isdigit() and len(last) < 19 else None,
         request_metadata=extra,
+        takes_ready=version == V1,
     )
 
 

@@ -7,9 +7,9 @@ decides is a commit: two that want the same thing cannot both get it.
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from a2a_stubs import v1
 
@@ -30,6 +30,7 @@ from a2a_grpc.tasks.bus import Bus
 from a2a_grpc.tasks.cancels import Cancels
 from a2a_grpc.tasks.feed import Feeds
 from a2a_grpc.tasks.handle import TurnEnded
+from a2a_grpc.tasks.listing import Page, entries_of, entry_of
 from a2a_grpc.tasks.run import Runtime, Turn
 from a2a_grpc.tasks.start import Start, joined, new_id, now_ms
 from a2a_grpc.tasks.state import ENDS, INTERRUPTED, TERMINAL, Fold, set_status, state_of, status_event
@@ -53,15 +54,6 @@ from a2a_grpc.tasks.views import View, folded, shown
 
 RETRY_AFTER: Final = 1.0
 """Seconds after which a caller that met the limit of turns may come back."""
-
-
-class Page(NamedTuple):
-    """Tasks of a list, how many match in all, whether more follow, and the place of the last one (see TaskQuery)."""
-
-    tasks: list[v1.Task]
-    total: int
-    more: bool
-    last: tuple[int, str] | None
 
 
 @dataclass(slots=True)
@@ -433,22 +425,22 @@ class Engine:
         """As `follow`, as many events at a time as there are; see Feeds.batches."""
         return self.feeds.batches(scope, task_id, after)
 
-    async def list(self, scope: Scope, query: TaskQuery, artifacts: bool, add: Callable[[], v1.Task] = v1.Task) -> Page:
-        """A page of tasks, with or without their artifacts (LIST-*). add: makes the empty message of the next task."""
-        page = await self.store.tasks(scope, query._replace(artifacts=artifacts))
+    async def list(self, scope: Scope, query: TaskQuery, history: int) -> Page:
+        """A page of tasks, each with the last `history` messages at most (LIST-*)."""
+        rows, total, more = await self.store.tasks(scope, query)
+        entries = entries_of(rows, query.artifacts, history)
         # Tasks at work are read beside each other, since each may have events to be folded.
-        if sum(row.folded != row.sequence for row in page.rows) > 1:
-            tasks = await asyncio.gather(*[self._listed(row, artifacts, add()) for row in page.rows])
-        else:
-            tasks = [await self._listed(row, artifacts, add()) for row in page.rows]
-        last = (page.rows[-1].status_ms, page.rows[-1].task_id) if page.rows else None
-        return Page(tasks, page.total, page.more, last)
+        if busy := [at for at, row in enumerate(rows) if row.folded != row.sequence]:
+            tasks = await asyncio.gather(*[self._listed(rows[at], query.artifacts) for at in busy])
+            for at, task in zip(busy, tasks, strict=True):
+                entries[at] = entry_of(task, history)
+        return Page(entries, total, more, (rows[-1].status_ms, rows[-1].task_id) if rows else None)
 
-    async def _listed(self, row: TaskRow, artifacts: bool, into: v1.Task) -> v1.Task:
+    async def _listed(self, row: TaskRow, artifacts: bool) -> v1.Task:
         turn = self._runtime.local(row.scope, row.task_id)
         if turn is not None and turn.fold.state == row.state and turn.durable >= row.sequence:
-            return turn.fold.task(artifacts, into)
-        return (await shown(self.store, row, self.options.keep_status_messages, artifacts, into)).task
+            return turn.fold.task(artifacts)
+        return (await shown(self.store, row, self.options.keep_status_messages, artifacts)).task
 
     # -- canceling
 

@@ -1,7 +1,8 @@
 """The store that keeps everything in this process: for tests, demos and agents that may forget.
 
 Laws: no method awaits, so each is one step of the event loop and every change is atomic. What is refused is refused
-before anything is touched. Rows handed out are copies; events are handed out as they came in. Each order that a list
+before anything is touched. Rows that were handed out stay as they are: who changes one first takes a copy into the
+store. Events are handed out as they came in. Each order that a list
 or retention needs is kept sorted as statuses change, so a page, its total and a trim cost what they return.
 """
 
@@ -50,6 +51,7 @@ class _Push:
 @dataclass(slots=True)
 class _Entry:
     row: TaskRow
+    lent: bool = False  # whether somebody has the row
     events: list[Event] = field(default_factory=list)
     push: dict[str, _Push] = field(default_factory=dict)
     sent_as: list[str] = field(default_factory=list)
@@ -91,6 +93,11 @@ def _copy(row: TaskRow) -> TaskRow:
     return TaskRow(*_columns(row))  # dataclasses.replace takes several times as long
 
 
+def _lent(entry: _Entry) -> TaskRow:
+    entry.lent = True
+    return entry.row
+
+
 def _labels(row: TaskRow) -> tuple[object, ...]:
     return (row.scope,), (row.scope, row.context_id), (row.scope, row.state)
 
@@ -129,7 +136,7 @@ class MemoryStore:
             entry = self._tasks[change.task_id] = _Entry(
                 TaskRow(change.scope, change.task_id, change.context_id, 0, 0, change.now_ms)
             )
-        row = entry.row
+        row = self._own(entry)
         self._set(row, columns, new=not row.sequence)
         entry.events += change.events
         for config in change.push_configs:
@@ -144,6 +151,14 @@ class MemoryStore:
         if change.memory or change.take is not None:
             self._use_context(change.scope, row.context_id, change.memory, change.now_ms)
         return row.token
+
+    def _own(self, entry: _Entry) -> TaskRow:
+        """The row of a task, to be changed."""
+        if entry.lent:
+            entry.row, entry.lent = _copy(entry.row), False
+            if entry.row.holder:
+                self._held[entry.row.task_id] = entry.row
+        return entry.row
 
     def _refuse_duplicate(self, scope: Scope, dedupe: Dedupe | None, now_ms: int) -> None:
         stored = dedupe and self._dedupe.get((scope, dedupe.message_id))
@@ -190,7 +205,7 @@ class MemoryStore:
     async def task(self, scope: Scope, task_id: str) -> TaskRow | None:
         """The task (see Store.task)."""
         entry = self._find(scope, task_id)
-        return _copy(entry.row) if entry else None
+        return _lent(entry) if entry else None
 
     async def events(self, scope: Scope, task_id: str, after: int, limit: int) -> list[Event]:
         """Events after a number (see Store.events)."""
@@ -201,19 +216,14 @@ class MemoryStore:
         """A page of tasks (see Store.tasks)."""
         filters = [value for value in (query.context_id, query.state) if value]
         keys = self._order.lists.get((scope, *filters[:1]), [])
-        start = bisect_left(keys, (query.since_ms, ""))
+        start, tasks = bisect_left(keys, (query.since_ms, "")), self._tasks
         end = bisect_left(keys, query.before) if query.before else len(keys)
-        found = (self._tasks[keys[at][1]].row for at in range(end - 1, start - 1, -1))
-        total = len(keys) - start
         if len(filters) == 2:
-            total = sum(self._tasks[task_id].row.state == query.state for _, task_id in keys[start:])
-            found = (row for row in found if row.state == query.state)
-        rows = list(islice(found, query.limit + 1))
-        page = [_copy(row) for row in rows[: query.limit]]
-        if not query.artifacts:
-            for row in page:
-                row.artifacts = b""
-        return TaskPage(page, total, len(rows) > query.limit)
+            keys = [key for key in keys[start:] if tasks[key[1]].row.state == query.state]
+            start, end = 0, bisect_left(keys, query.before) if query.before else len(keys)
+        first = max(start, end - query.limit)
+        rows = [_lent(tasks[task_id]) for _, task_id in reversed(keys[first:end])]
+        return TaskPage(rows, len(keys) - start, first > start)
 
     async def renew(self, holder: str, until_ms: int, tokens: Mapping[str, int]) -> frozenset[str]:
         """Lengthen leases (see Store.renew)."""
@@ -223,7 +233,7 @@ class MemoryStore:
             if row is None or (row.holder, row.token) != (holder, token):
                 lost.add(task_id)
                 continue
-            row.lease_until_ms = until_ms
+            self._own(self._tasks[task_id]).lease_until_ms = until_ms
         return frozenset(lost)
 
     async def cancels(self, holder: str) -> dict[str, bytes]:
@@ -234,7 +244,7 @@ class MemoryStore:
     async def lost(self, holder: str, now_ms: int, limit: int) -> list[TaskRow]:
         """Tasks whose turn has no owner any more (see Store.lost)."""
         found = (row for row in self._held.values() if row.holder != holder or row.lease_until_ms <= now_ms)
-        return [_copy(row) for row in islice(found, limit)]
+        return [_lent(self._tasks[row.task_id]) for row in islice(found, limit)]
 
     async def places(self, task_ids: Sequence[str]) -> dict[str, tuple[Scope, int]]:
         """Where tasks are (see Store.places)."""
@@ -247,8 +257,8 @@ class MemoryStore:
         if entry is None:
             return None
         if entry.row.holder:
-            entry.row.cancel = request
-        return _copy(entry.row)
+            self._own(entry).cancel = request
+        return _lent(entry)
 
     async def seen(self, scope: Scope, message_id: str, now_ms: int) -> Dedupe | None:
         """The first outcome of a messageId (see Store.seen)."""

@@ -193,8 +193,8 @@ class TaskQuery(NamedTuple):
     """A page of tasks: newest status first, ties by descending task id (LIST-02, LIST-03).
 
     context_id "" and state 0 do not filter; since_ms keeps statuses at or after it (LIST-13); before is the
-    (status_ms, task_id) of the last task seen; limit is at most 100. artifacts False leaves `artifacts` of the rows
-    empty and unread, so that a list without artifacts does not cost what they weigh (LIST-09).
+    (status_ms, task_id) of the last task seen; limit is at most 100. artifacts False: nobody will look at `artifacts`
+    of the rows, which may be empty, so that a list without artifacts does not cost what they weigh (LIST-09).
     """
 
     context_id: str = ""

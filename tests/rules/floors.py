@@ -4,12 +4,13 @@ Laws: a table and its look-up, nothing else; a new module needs a place here.
 """
 
 FLOORS = {
-    1: """call config errors methods protojson protojson_fields protojson_read protojson_values protojson_write v03
-        v03_cards v03_errors v03_json v03_names v03_params v03_paths v03_proto v03_results""",
+    1: """call config errors methods protojson protojson_fields protojson_read protojson_values protojson_write ready
+        v03 v03_cards v03_errors v03_json v03_names v03_params v03_paths v03_proto v03_results""",
     2: """agent auth auth_basic auth_jwt auth_keys auth_rates cards content paging push push_guard push_hosts
         push_post push_secrets signing tasks tasks.bus tasks.bus_nats tasks.bus_postgres tasks.bus_remote
         tasks.cancels tasks.commits tasks.context tasks.engine tasks.feed tasks.fence tasks.handle tasks.invoke
-        tasks.memory tasks.parts tasks.postgres tasks.postgres_commits tasks.postgres_link tasks.postgres_reads
+        tasks.listing tasks.memory tasks.parts tasks.postgres tasks.postgres_commits tasks.postgres_link
+        tasks.postgres_reads
         tasks.run tasks.schema tasks.schema_postgres tasks.sqlite tasks.sqlite_file tasks.start tasks.state
         tasks.store tasks.upkeep tasks.views telemetry telemetry_logs telemetry_otel telemetry_parts verification""",
     3: """bindings bindings.asgi bindings.asgi_exchange bindings.asgi_grpc bindings.cors bindings.grpc
