@@ -76,25 +76,23 @@ class Rules:
     def check(self, request: v1.SendMessageRequest) -> None:
         """Refuse what a send must not hold; drops an inline push config when the options say so (I-61)."""
         message = request.message
-        if wrong := [
-            *_too_long(message.context_id, "message.contextId"),
-            *_too_long(message.message_id, "message.messageId"),
-        ]:
+        wrong = _too_long(message.context_id, "message.contextId")
+        if wrong := wrong + _too_long(message.message_id, "message.messageId"):
             raise InvalidParamsError(violations=wrong)
         parts = message.parts
         if len(parts) > self._options.max_parts:
             text = f"holds {len(parts)} parts; the limit is {self._options.max_parts}"
             raise InvalidParamsError(violations=[("message.parts", text)])
-        for position, part in enumerate(parts):
-            path = f"message.parts[{position}]"
-            if part.media_type and not self._accepted.have(part.media_type):
-                text = f"Media type {part.media_type[:80]!r} is not accepted"
-                raise ContentTypeNotSupportedError(text, violations=[(f"{path}.mediaType", text)])
-            if part.WhichOneof("content") == "url" and not part.url:
-                raise InvalidParamsError(violations=[(f"{path}.url", "must not be empty")])
-        self._check_modes(request.configuration.accepted_output_modes)
-        check_history(request.configuration, "configuration.")
-        self._check_push(request)
+        for position, part in enumerate(parts[:]):
+            if (kind := part.media_type) and not self._accepted.have(kind):
+                text = f"Media type {kind[:80]!r} is not accepted"
+                raise ContentTypeNotSupportedError(text, violations=[(f"message.parts[{position}].mediaType", text)])
+            if part.HasField("url") and not part.url:
+                raise InvalidParamsError(violations=[(f"message.parts[{position}].url", "must not be empty")])
+        if request.HasField("configuration"):
+            self._check_modes(request.configuration.accepted_output_modes)
+            check_history(request.configuration, "configuration.")
+            self._check_push(request)
 
     def _check_modes(self, wanted: Sequence[str]) -> None:
         """Refuse a send of somebody who can read nothing of what the agent offers, before it does any work."""

@@ -263,14 +263,14 @@ class A2AService(v1_grpc.A2AServiceServicer):
 
     def _enter(self, request: Message, call: Call, *, push: bool = False, optional: Iterable[str] = ()) -> None:
         """The checks that need no task: extensions, push capability, required fields, depth."""
-        requested = frozenset(call.extensions)
-        if absent := self._required - requested:
+        if self._required and (absent := self._required.difference(call.extensions)):
             metadata = {"extensions": ", ".join(sorted(absent))}
             raise ExtensionSupportRequiredError(f"Required extensions: {metadata['extensions']}", metadata=metadata)
         self._activate(call)
         if push and not self._options.push_notifications:
             raise PushNotificationNotSupportedError
-        if violations := [found for found in missing(request) if found.field not in optional]:
+        lacking = missing(request)
+        if lacking and (violations := [found for found in lacking if found.field not in optional]):
             raise InvalidParamsError(violations=violations)
         # The bindings hold the usual limit already.
         depth = self._options.max_depth
@@ -278,7 +278,8 @@ class A2AService(v1_grpc.A2AServiceServicer):
             raise InvalidParamsError(violations=violations)
 
     def _activate(self, call: Call) -> None:
-        call.activated = tuple(uri for uri in call.extensions if uri in self._extensions)
+        asked = call.extensions
+        call.activated = tuple([uri for uri in asked if uri in self._extensions]) if asked else ()
 
     def _need_streaming(self) -> None:
         if not self._agent.streaming:

@@ -8,7 +8,7 @@ at debug level only (SEC-05, SEC-07, BL-53).
 import asyncio
 import hashlib
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from inspect import iscoroutinefunction
 from typing import Any, Final
@@ -95,7 +95,7 @@ class Off:
     """
 
     recorder: Recorder | None = None
-    around: Callable[[Any, Awaitable[Any]], Awaitable[Any]] | None = None
+    around: Callable[[Any, Coroutine[Any, Any, None]], Coroutine[Any, Any, None]] | None = None
 
     def __init__(self, *, hash_callers: bool = False) -> None:
         self._hash = hash_callers
@@ -199,7 +199,7 @@ class Telemetry(Off):
 
     # -- turns
 
-    async def _turn(self, turn: Any, work: Awaitable[Any]) -> Any:
+    async def _turn(self, turn: Any, work: Coroutine[Any, Any, None]) -> None:
         """The function of a turn at work; the act ends with the turn, whose last commit comes later."""
         owner = self.shown(turn.scope.owner)
         fields = {"task": turn.task_id, "context": turn.context_id} | ({"caller": owner} if owner else {})
@@ -217,7 +217,7 @@ class Telemetry(Off):
 
         turn.over.add_done_callback(over)
         with act:
-            return await work
+            await work
 
     # -- the store
 

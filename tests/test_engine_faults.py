@@ -197,4 +197,5 @@ async def test_a_late_failure_is_logged_and_changes_nothing(store: Store, caplog
     async with engine(store, goes_on) as made:
         with caplog.at_level(logging.WARNING, "a2a_grpc"):
             task = (await send(made)).task
-        assert task.status.state == COMPLETED and "after its turn had ended" in caplog.text
+            await until(lambda: "after its turn had ended" in caplog.text)
+        assert task.status.state == COMPLETED

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
@@ -21,7 +21,7 @@ from a2a_grpc.errors import InternalError, UnavailableError
 from a2a_grpc.protojson_values import struct_of
 from a2a_grpc.tasks.bus import Bus
 from a2a_grpc.tasks.context import Context, to_json
-from a2a_grpc.tasks.feed import Feeds
+from a2a_grpc.tasks.feed import Feed, Feeds
 from a2a_grpc.tasks.handle import TurnEnded
 from a2a_grpc.tasks.start import Start, failure, now_ms
 from a2a_grpc.tasks.state import INTERRUPTED, TRANSITIONS, state_name, status_event, status_ms, status_of
@@ -88,9 +88,19 @@ class Commits(ABC):
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
         self._flusher: asyncio.Task[Any] | None = None
         self._soon = False
-        self._feed = process.feeds.hold(self.scope, self.task_id)
-        self._feed.reach(self.sequence)
-        self._feed.local = True
+        self._batch: Sequence[Event] = ()  # of the last commit
+        self._batch_size = 0
+        self._feed = process.feeds.find(self.scope, self.task_id)
+        if self._feed is not None:
+            self.show(self._feed)
+
+    def show(self, feed: Feed | None) -> None:
+        """Tell a feed of the task from now on, of the last commit first; None when nobody reads any more."""
+        self._feed = feed
+        if feed is not None:
+            feed.local = True
+            feed.reach(self.durable - len(self._batch))
+            feed.publish(self._batch, self._batch_size)
 
     @abstractmethod
     def stop(self, reason: Exception) -> None:
@@ -171,10 +181,10 @@ class Commits(ABC):
         payload = self._status(state, message, metadata)
         if state in INTERRUPTED and "author_state" in self.__dict__:
             self._author_state = to_json(self.author_state, "task.state", STATE_BYTES)
-        self._open()
+        if self._payloads:
+            self._open()
         self._emit(payload)
         self.ending = state
-        self._flush_soon()
 
     async def _until(self, sequence: int) -> None:
         """Wait until an event is committed."""
@@ -201,7 +211,7 @@ class Commits(ABC):
     # -- commits
 
     def _flush_soon(self) -> None:
-        """Commit what is pending, once the function pauses."""
+        """Commit what is pending, once the function pauses; `_soon` while that is coming anyway."""
         if self._flusher is None and not self._soon:
             self._soon = True
             asyncio.get_running_loop().call_soon(self._begin_flush)
@@ -244,20 +254,21 @@ class Commits(ABC):
 
     async def _commit(self, batch: list[Event]) -> None:
         last, size = batch[-1].sequence, self._size
-        self._size = sum(event.payload.ByteSize() for event in self._pending)
-        ends = bool(self.ending) and not self._pending
+        pending, options = self._pending, self._process.options
+        self._size = sum([event.payload.ByteSize() for event in pending]) if pending else 0
+        ends = bool(self.ending) and not pending
         change = self._opening or Change(self.scope, self.task_id, self.durable, 0, token=self.token)
         change.now_ms, change.events = now_ms(), batch
-        if change.take is not None:  # from now on, however long the function thought before it said anything
-            until_ms = change.now_ms + int(self._process.options.lease * 1000)
-            change.take = change.take._replace(until_ms=until_ms)
-            self.leased = time.monotonic()
-        change.dedupe = self._sent.pop(last, change.dedupe)
-        if self._process.options.push_notifications:
+        if self._sent:
+            change.dedupe = self._sent.pop(last, change.dedupe)
+        if options.push_notifications:
             change.notify = last
         if "context" in self.__dict__:
             change.memory = self.context.memory.take_unsaved()
         self._add_snapshot(change, ends)
+        if change.take is not None:  # from now on, however long the function thought before it said anything
+            change.take = change.take._replace(until_ms=change.now_ms + int(options.lease * 1000))
+            self.leased = time.monotonic()
         try:
             self.token = await self._process.store.commit(change)
         except Duplicate:
@@ -269,7 +280,9 @@ class Commits(ABC):
         if not ends:
             for event in batch:
                 self.fold.apply(event)
-        self._feed.publish(batch, size)
+        self._batch, self._batch_size = batch, size
+        if self._feed is not None:
+            self._feed.publish(batch, size)
         self._process.bus.publish(self.task_id, last)
         if not self.outcome.done():
             self.outcome.set_result(self.task_id)
@@ -285,15 +298,14 @@ class Commits(ABC):
                 break
         else:
             return
+        state, at_ms, fold = status.state, status_ms(status), self.fold
         if not ends:
-            change.snapshot = Snapshot(status.state, status_ms(status))
+            change.snapshot = Snapshot(state, at_ms)
             return
         for event in change.events:
-            self.fold.apply(event)
-        change.snapshot = Snapshot(
-            status.state, status_ms(status), self.fold.head(), self.fold.artifacts(), change.events[-1].sequence
-        )
+            fold.apply(event)
+        change.snapshot = Snapshot(state, at_ms, fold.head(), fold.artifacts(), fold.sequence)
         change.trace = (change.take and change.take.trace) or None
         change.take, change.release, change.cancel = None, True, b""
-        if status.state in INTERRUPTED:
+        if state in INTERRUPTED:
             change.author_state = self._author_state

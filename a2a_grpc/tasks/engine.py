@@ -123,9 +123,10 @@ class Engine:
         self.options = options
         self.holder = holder = new_id()
         """The name of this process in leases."""
-        self.feeds = Feeds(store, bus, holder)
+        turns: dict[str, Turn] = {}
+        self.feeds = Feeds(store, bus, holder, turns)
         self.draining = False
-        self._runtime = Runtime(store, bus, options, self.feeds, holder, around=around)
+        self._runtime = Runtime(store, bus, options, self.feeds, holder, turns=turns, around=around)
         self._cancels = Cancels(self._runtime, self.view)
         self.upkeep = Upkeep(self._runtime, self.agents, self._rerun, self._cancels.hear)
         self.push = Deliverer(store, bus, options, holder, poster)

@@ -8,7 +8,7 @@ and holds up nobody (STREAM-06, BL-02). Nothing is lost or doubled between snaps
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, Protocol
 
 from a2a_grpc.errors import A2AError, InternalError, TaskNotFoundError
 from a2a_grpc.tasks.bus import Bus
@@ -42,7 +42,7 @@ class Feed:
 
     def publish(self, events: Sequence[Event], size: int) -> None:
         """Take in events that were committed, `size` bytes in all, and wake the readers. Older ones are ignored."""
-        if events[-1].sequence <= self.sequence:
+        if not events or events[-1].sequence <= self.sequence:
             return
         if events[0].sequence != self.sequence + 1:
             self._tail, self._size = [], 0
@@ -121,14 +121,24 @@ def _shown(events: Sequence[Event]) -> tuple[Sequence[Event], bool]:
     return shown, False
 
 
-class Feeds:
-    """The feeds of this process, by scope and task; a feed lives while a turn or a reader holds it. `holder`: the name
-    of this process in leases."""
+class Source(Protocol):
+    """A turn that runs in this process, as feeds know it. `scope`: whose task it works on."""
 
-    def __init__(self, store: Store, bus: Bus, holder: str) -> None:
+    scope: Scope
+
+    def show(self, feed: Feed | None) -> None:
+        """Tell a feed of the task from now on, None: nobody."""
+
+
+class Feeds:
+    """The feeds of this process, by scope and task; a feed lives while a reader holds it. `holder`: the name of this
+    process in leases. `turns`: what runs here, by task; default nothing."""
+
+    def __init__(self, store: Store, bus: Bus, holder: str, turns: Mapping[str, Source] | None = None) -> None:
         self._store = store
         self._bus = bus
         self._holder = holder
+        self._turns = turns if turns is not None else {}
         self._feeds: dict[tuple[Scope, str], Feed] = {}
         self._by_task: dict[str, list[Feed]] = {}
         self._fault: A2AError | None = None
@@ -149,6 +159,8 @@ class Feeds:
             feed = self._feeds[scope, task_id] = Feed()
             feed.fault = self._fault
             self._by_task.setdefault(task_id, []).append(feed)
+            if (turn := self._source(scope, task_id)) is not None:
+                turn.show(feed)
         feed.holders += 1
         return feed
 
@@ -158,10 +170,16 @@ class Feeds:
         feed.holders -= 1
         if not feed.holders:
             del self._feeds[scope, task_id]
+            if (turn := self._source(scope, task_id)) is not None:
+                turn.show(None)
             same = self._by_task[task_id]
             same.remove(feed)
             if not same:
                 del self._by_task[task_id]
+
+    def _source(self, scope: Scope, task_id: str) -> Source | None:
+        turn = self._turns.get(task_id)
+        return turn if turn is not None and turn.scope == scope else None
 
     def hint(self, task_id: str, sequence: int) -> None:
         """Another replica says that a task has moved: let its readers look."""

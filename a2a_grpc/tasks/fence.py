@@ -32,24 +32,26 @@ def admit(row: TaskRow | None, change: Change) -> dict[str, Any]:
     alive = row.holder != "" and change.now_ms < row.lease_until_ms
     if alive and not change.over and (change.take is not None or change.token is None):
         raise Conflict(f"task {change.task_id} is in a turn of {row.holder}")
-    if any(event.sequence != number for number, event in enumerate(change.events, change.expected + 1)):
-        raise ValueError(f"events of task {change.task_id} are not numbered from {change.expected + 1}")
-    return _lease(row, change) | _content(change)
+    for number, event in enumerate(change.events, change.expected + 1):
+        if event.sequence != number:
+            raise ValueError(f"events of task {change.task_id} are not numbered from {change.expected + 1}")
+    columns = _lease(row, change)
+    _add_content(columns, change)
+    return columns
 
 
 def _lease(row: TaskRow, change: Change) -> dict[str, Any]:
     if change.take is not None:
         holder, until_ms, attempt, trace = change.take
-        taken = {"holder": holder, "lease_until_ms": until_ms, "attempt": attempt, "trace": trace}
-        return {"token": row.token + 1} | taken
+        token = row.token + 1
+        return {"token": token, "holder": holder, "lease_until_ms": until_ms, "attempt": attempt, "trace": trace}
     token = row.token + change.over
     if change.over or change.release:
         return {"token": token, "holder": "", "lease_until_ms": 0}
     return {"token": token}
 
 
-def _content(change: Change) -> dict[str, Any]:
-    columns: dict[str, Any] = {}
+def _add_content(columns: dict[str, Any], change: Change) -> None:
     if change.events:
         columns["sequence"] = change.expected + len(change.events)
     if (snapshot := change.snapshot) is not None:
@@ -64,4 +66,3 @@ def _content(change: Change) -> dict[str, Any]:
         columns["trace"] = change.trace
     if change.cancel is not None:
         columns["cancel"] = change.cancel or None
-    return columns

@@ -146,9 +146,9 @@ class Output:
     def _chunk(self, value: Any, append: bool, last: bool) -> v1.StreamResponse:
         if self._done:
             raise InvalidAgentResponseError("the artifact has had its last chunk")
-        payload = v1.StreamResponse()
+        payload, acts = v1.StreamResponse(), self._acts
         update = payload.artifact_update
-        update.task_id, update.context_id = self._acts.task_id, self._acts.context_id
+        update.task_id, update.context_id = acts.task_id, acts.context_id
         if append:
             update.append = True
         if last:
@@ -215,7 +215,8 @@ class TaskHandle:
     @property
     def text(self) -> str:
         """The text parts of the message, joined by line breaks; "" if there are none."""
-        return "\n".join([part.text for part in self.parts if part.WhichOneof("content") == "text"])
+        parts = self._acts.request.message.parts
+        return "\n".join([part.text for part in parts[:] if part.HasField("text")])
 
     @property
     def data(self) -> Any:
@@ -331,8 +332,13 @@ class TaskHandle:
     ) -> Output:
         """An artifact to write in pieces; see Output. id: made if empty; an id used before continues nothing, it
         begins that artifact anew. media_type: of the parts that do not state their own."""
-        said = {"name": name, "description": description, "extensions": extensions}
-        about: dict[str, Any] = {key: value for key, value in said.items() if value}
+        about: dict[str, Any] = {}
+        if name:
+            about["name"] = name
+        if description:
+            about["description"] = description
+        if extensions:
+            about["extensions"] = extensions
         if metadata is not None:
             about["metadata"] = struct_of(metadata)
         return Output(self._acts, id, about, media_type)
@@ -348,7 +354,7 @@ class TaskHandle:
                 "extensions": value.extensions,
                 **about,
             }
-        await self.artifact(**about).write(value, last=True)
+        await self._acts.put(self.artifact(**about)._chunk(value, False, True))
 
     async def complete(self, content: Any = None) -> None:
         """End the task: done. Results belong into artifacts; `content` is a last word (OP-SEND-18)."""

@@ -10,9 +10,9 @@ import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextlib import aclosing, suppress
-from types import TracebackType
+from types import TracebackType, coroutine
 from typing import Any, Self
 
 from a2a_grpc.agent import Handler, Kind
@@ -20,27 +20,56 @@ from a2a_grpc.tasks.context import Context, Memory
 from a2a_grpc.tasks.handle import Inbox, Output, TaskHandle
 
 
-async def invoke(handler: Handler, handle: TaskHandle, strays: set[object]) -> Any:
-    """Run the function to its end and answer with what it returned; what it yields goes into one artifact.
+@coroutine
+def begun(work: Coroutine[Any, Any, None], paused: Callable[[], None]) -> Generator[Any, None, None]:
+    """Run `work` to its end; `paused` is called once, when it waits for the first time."""
+    try:
+        waits = work.send(None)
+        paused()
+        while True:
+            try:
+                yield waits
+            except BaseException as fault:
+                waits = work.throw(fault)
+            else:
+                yield from work
+                return
+    except StopIteration:
+        return
+
+
+async def invoke(handler: Handler, handle: TaskHandle, strays: set[object]) -> None:
+    """Run the function to its end; what it returns or yields goes into one artifact.
 
     strays: holds the function's thread while it goes on although the wait for it was canceled.
     """
-    function, loop = handler.function, asyncio.get_running_loop()
+    function = handler.function
+    if handler.kind is Kind.PLAIN_STREAM:
+        await _drain(handle, function, strays)
+        return
     if handler.kind is Kind.COROUTINE:
-        return await function(handle)
-    out = handle.artifact()
-    if handler.kind is Kind.STREAM:
-        return await _write_all(out, function(handle))
-    blocking = Blocking(handle, loop)
-    if handler.kind is Kind.PLAIN:
+        result = await function(handle)
+    elif handler.kind is Kind.STREAM:
+        result = function(handle)
+    else:
+        blocking = Blocking(handle, asyncio.get_running_loop())
         result = await in_thread(lambda: function(blocking), strays)
-        if inspect.isasyncgen(result):
-            return await _write_all(out, result)
-        return await result if inspect.isawaitable(result) else result
+        if inspect.isawaitable(result):
+            result = await result
+    if result is None:
+        return
+    if handler.kind is Kind.STREAM or inspect.isasyncgen(result):
+        await _write_all(handle.artifact(), result)
+    else:
+        await handle.add_artifact(result)
+
+
+async def _drain(handle: TaskHandle, function: Callable[..., Any], strays: set[object]) -> None:
+    out, loop = handle.artifact(), asyncio.get_running_loop()
 
     def drain() -> None:
         put = Blocking(out, loop).write
-        values = function(blocking)
+        values = function(Blocking(handle, loop))
         try:
             for value in values:
                 if value is not None:
@@ -49,7 +78,7 @@ async def invoke(handler: Handler, handle: TaskHandle, strays: set[object]) -> A
             values.close()
 
     await in_thread(drain, strays)
-    return await out.close()
+    await out.close()
 
 
 async def _write_all(out: Output, values: AsyncGenerator[Any, Any]) -> None:

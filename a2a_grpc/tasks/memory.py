@@ -72,8 +72,10 @@ class _Shelf:
 
     def add(self, labels: Iterable[object], key: _Key) -> None:
         for label in labels:
-            keys = self.lists.setdefault(label, [])
-            if keys and key < keys[-1]:
+            keys = self.lists.get(label)
+            if keys is None:
+                self.lists[label] = [key]
+            elif key < keys[-1]:
                 insort(keys, key)
             else:
                 keys.append(key)

@@ -8,7 +8,7 @@ end comes first here, wins (BL-09). The turn belongs to the engine, never to a c
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from a2a_grpc.agent import Agent, Failed, Rejected
 from a2a_grpc.errors import A2AError, InternalError, UnavailableError
 from a2a_grpc.tasks.commits import Commits, Process
 from a2a_grpc.tasks.handle import Inbox, Paused, TaskHandle, TurnEnded
-from a2a_grpc.tasks.invoke import invoke
+from a2a_grpc.tasks.invoke import begun, invoke
 from a2a_grpc.tasks.parts import agent_message
 from a2a_grpc.tasks.start import Start, failure, now_ms
 from a2a_grpc.tasks.store import Dedupe, Duplicate, Scope
@@ -26,14 +26,18 @@ from a2a_grpc.tasks.store import Dedupe, Duplicate, Scope
 log: Final = logging.getLogger("a2a_grpc")
 
 
+Around = Callable[["Turn", Coroutine[Any, Any, None]], Coroutine[Any, Any, None]]
+"""Takes a turn and the work of its function, and does the work."""
+
+
 @dataclass(slots=True)
 class Runtime(Process):
     """What all turns of a process share, too. turns: those not yet over, by task; strays: functions that go on
-    although their turn was broken off; around: takes a turn and the work of its function, and does the work."""
+    although their turn was broken off; around: what is put around each function."""
 
     turns: dict[str, "Turn"] = field(default_factory=dict)
     strays: set[object] = field(default_factory=set)
-    around: Callable[["Turn", Awaitable[Any]], Awaitable[Any]] | None = None
+    around: Around | None = None
 
     def local(self, scope: Scope, task_id: str) -> "Turn | None":
         """The turn of a task, if it runs in this process; None also when its lease may have run out, as while the
@@ -59,7 +63,8 @@ class Turn(Commits):
         self._canceler: asyncio.Task[None] | None = None
         self._inbox: Inbox | None = None
         runtime.turns[self.task_id] = self
-        self.driver = runtime.spawn(self._drive(), f"{agent.name}, task {self.task_id}")
+        self.driver = self._loop.create_task(self._drive(), name=f"{agent.name}, task {self.task_id}")
+        runtime.work.add(self.driver)
 
     # -- what the engine does with it
 
@@ -101,6 +106,7 @@ class Turn(Commits):
                 log.warning("task %s: the function of %r goes on after its cancel", self.task_id, self.agent.name)
                 self._runtime.strays.add(self.driver)
             self._finish(v1.TASK_STATE_CANCELED, None, None)
+            self._flush_soon()
         await asyncio.shield(self.over)
 
     async def settle(self, text: str) -> None:
@@ -109,6 +115,7 @@ class Turn(Commits):
             await asyncio.wait((self.outcome,), timeout=self._runtime.options.cancel_grace)
         if not self.ending and not self.stopped and self.outcome.done():
             self._finish(v1.TASK_STATE_FAILED, agent_message(text, self.context_id, self.task_id), None)
+            self._flush_soon()
             self.driver.cancel()
         elif not self.ending:
             self.stop(UnavailableError())
@@ -125,13 +132,15 @@ class Turn(Commits):
         self._pending.clear()
         if isinstance(reason, A2AError):
             self.fault = reason
-            self._feed.close(reason)
+            if self._feed is not None:
+                self._feed.close(reason)
         if not self.outcome.done():
             self.outcome.set_exception(reason)
             self.outcome.exception()  # nobody may be waiting
         self._leave()
         if self.driver is not asyncio.current_task():
             self.driver.cancel()
+            self.driver.add_done_callback(self._runtime.work.discard)  # which may not have begun
 
     # -- what the handle needs (see Acts)
 
@@ -159,6 +168,7 @@ class Turn(Commits):
         """End the turn and return once that is stored."""
         await self._check(state)
         self._finish(state, message, metadata)
+        self._flush_soon()
         await self._until(self.sequence)
 
     async def reply(self, message: v1.Message) -> None:
@@ -202,19 +212,19 @@ class Turn(Commits):
                 self._open()
                 await self._flush_here()
                 await self._until(self.sequence)
-            asyncio.get_running_loop().call_soon(self._announce)
-            handle = TaskHandle(self)
-            around, work = self._runtime.around, invoke(handler, handle, self._runtime.strays)
-            result = await (around(self, work) if around else work)
-            if result is not None:
-                await handle.add_artifact(result)
+            around, work = self._runtime.around, invoke(handler, TaskHandle(self), self._runtime.strays)
+            self._soon = True  # what is said before the first pause is committed then, or at the end
+            await begun(around(self, work) if around else work, self._paused)
+            self._soon = False
             if self._running:
                 self._finish(v1.TASK_STATE_COMPLETED, None, None)
                 await self._flush_here()
         except BaseException as fault:
+            self._soon = False
             self._conclude(fault)
         finally:
             self._runtime.strays.discard(self.driver)
+            self._runtime.work.discard(self.driver)
             if self._running:
                 self.stop(InternalError())
 
@@ -242,12 +252,13 @@ class Turn(Commits):
             message = agent_message(f"The agent failed. Reference: {reference}", self.context_id, self.task_id)
         rejected = public and isinstance(fault, Rejected)
         self._finish(v1.TASK_STATE_REJECTED if rejected else v1.TASK_STATE_FAILED, message, None)
+        self._flush_soon()
 
-    def _announce(self) -> None:
-        """Called when the function has begun to wait: a function that works before it says anything is WORKING."""
+    def _paused(self) -> None:
+        """The function has begun to wait: one that works before it says anything is WORKING."""
         if self._running and self._opening is None and self._state == v1.TASK_STATE_SUBMITTED:
             self._emit(self._status(v1.TASK_STATE_WORKING, None, None))
-            self._flush_soon()
+        self._begin_flush()
 
     def _leave(self) -> None:
         """The turn is over: let go of everything that is shared."""
@@ -256,9 +267,9 @@ class Turn(Commits):
         if self._runtime.turns.get(self.task_id) is self:
             del self._runtime.turns[self.task_id]
         self.over.set_result(None)
-        self._feed.local = False
-        self._feed.wake()
-        self._runtime.feeds.release(self.scope, self.task_id)
+        if self._feed is not None:
+            self._feed.local = False
+            self._feed.wake()
         if self._inbox is not None:
             self._inbox.close()
         self._wake()

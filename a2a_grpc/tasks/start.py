@@ -42,8 +42,9 @@ def new_id() -> str:
         try:
             return _ids.popleft()
         except IndexError:
-            texts = (os.urandom(16).hex() for _ in range(_IDS_AT_ONCE))
-            _ids.extend(f"{t[:8]}-{t[8:12]}-4{t[13:16]}-{_VARIANT[t[16]]}{t[17:20]}-{t[20:]}" for t in texts)
+            text = os.urandom(16 * _IDS_AT_ONCE).hex()
+            texts = [text[start : start + 32] for start in range(0, len(text), 32)]
+            _ids.extend([f"{t[:8]}-{t[8:12]}-4{t[13:16]}-{_VARIANT[t[16]]}{t[17:20]}-{t[20:]}" for t in texts])
 
 
 async def joined(future: "asyncio.Future[_T]") -> _T:

@@ -131,7 +131,10 @@ _ARTIFACTS: Final = bytes((v1.Task.DESCRIPTOR.fields_by_name["artifacts"].number
 
 def _sized(body: bytes) -> bytes:
     """The bytes of a message behind their length, as a field has them."""
-    size, lead = len(body), bytearray()
+    size = len(body)
+    if size < 128:
+        return bytes((size,)) + body
+    lead = bytearray()
     while size > 127:
         lead.append(size & 127 | 128)
         size >>= 7
@@ -208,31 +211,33 @@ class Fold:
         return b"".join([_ARTIFACTS + _sized(one.whole().SerializeToString()) for one in self._artifacts.values()])
 
     def _task(self, payload: v1.StreamResponse) -> None:
-        self._head.CopyFrom(payload.task)
-        self._head.ClearField("artifacts")
-        self._artifacts = {artifact.artifact_id: _Artifact(artifact) for artifact in payload.task.artifacts}
-        self._mark = len(self._head.history)
+        head, task = self._head, payload.task
+        head.CopyFrom(task)
+        self._artifacts = {artifact.artifact_id: _Artifact(artifact) for artifact in task.artifacts[:]}
+        if self._artifacts:
+            head.ClearField("artifacts")
+        self._mark = len(head.history)
 
     def _message(self, payload: v1.StreamResponse) -> None:
         self._head.history.append(payload.message)
 
     def _status(self, payload: v1.StreamResponse) -> None:
-        head = self._head
-        if self._keep and head.status.HasField("message"):
-            head.history.insert(self._mark, head.status.message)
-        head.status.CopyFrom(payload.status_update.status)
-        self._mark = len(head.history)
+        status, history = self._head.status, self._head.history
+        if self._keep and status.HasField("message"):
+            history.insert(self._mark, status.message)
+        status.CopyFrom(payload.status_update.status)
+        self._mark = len(history)
 
     def _artifact(self, payload: v1.StreamResponse) -> None:
         update = payload.artifact_update
-        name = update.artifact.artifact_id
-        known = self._artifacts.get(name)
-        if update.append and known is not None:
-            known.append(update.artifact)
-            return
+        artifact = update.artifact
+        name = artifact.artifact_id
         if update.append:
+            if (known := self._artifacts.get(name)) is not None:
+                known.append(artifact)
+                return
             log.warning("task %s: chunk for an unknown artifact %s begins it (I-68)", update.task_id, name)
-        self._artifacts[name] = _Artifact(update.artifact)
+        self._artifacts[name] = _Artifact(artifact)
 
     _APPLY: Final[Mapping[str | None, Callable[["Fold", v1.StreamResponse], None]]] = {
         "task": _task,

@@ -37,7 +37,7 @@ def left_behind(server: Server) -> dict[str, int]:
     assert http is not None
     found = {
         "readers": server.engine.feeds.readers,
-        "feeds": len(server.engine.feeds) - server.engine.running,
+        "feeds": len(server.engine.feeds),
         "streams": len(server.streams),
         "HTTP calls": len(http.running),
         "gRPC calls": len(wire.rpcs.running),
