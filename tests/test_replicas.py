@@ -14,13 +14,13 @@ from a2a_stubs import v1
 
 from a2a_grpc.agent import Agent, TaskHandle
 from a2a_grpc.config import Options
-from a2a_grpc.errors import TaskNotCancelableError, UnsupportedOperationError
+from a2a_grpc.errors import InvalidParamsError, TaskNotCancelableError, UnsupportedOperationError
 from a2a_grpc.server import Server
 from a2a_grpc.tasks.engine import Engine
 from a2a_grpc.tasks.store import TaskQuery
 from tests.replicas import BUSES
 from tests.stores import postgres_url
-from tests.turns import ALICE, CANCELED, COMPLETED, FAILED, INPUT, begin, read, send, states, texts, until
+from tests.turns import ALICE, CANCELED, COMPLETED, FAILED, INPUT, begin, read, said, send, states, texts, until
 
 LEASE = 1.0
 
@@ -41,6 +41,8 @@ class Stage:
             return f"got {task.answer}"
         if word == "ask":
             return await task.ask("which?")
+        if word == "listen":
+            return await self.listen(task)
         if word == "wait":
             try:
                 await task.working("at it")
@@ -54,6 +56,21 @@ class Stage:
                 await out.write(f"{number} ")
                 await asyncio.sleep(0)
         return None
+
+    async def listen(self, task: TaskHandle) -> Any:
+        """Hear messages until the gate opens or one says stop; some tasks then ask."""
+        inbox, heard = task.inbox, list[str]()
+        await task.working("listening")
+        gate = asyncio.ensure_future(self.gate.wait())
+        while "stop" not in heard:
+            coming = asyncio.ensure_future(anext(inbox))
+            await asyncio.wait((coming, gate), return_when=asyncio.FIRST_COMPLETED)
+            if not coming.done():
+                coming.cancel()
+                break
+            heard.append(coming.result().parts[0].text)
+        gate.cancel()
+        return await task.ask("and?") if task.text == "listen ask" else " ".join(heard)
 
 
 class Pair(NamedTuple):
@@ -163,6 +180,103 @@ async def test_the_turn_of_a_replica_that_is_gone_is_settled_by_another_in_time(
     assert await read(pair.two.engine, task_id) == events
     answered = await send(pair.two.engine, "blue", asked.task.id, message_id="a")
     assert texts(answered.task) == ["got blue"]
+
+
+async def listening(pair: Pair, text: str = "listen") -> str:
+    """A task of the first server that reads its inbox."""
+    task_id = await running(pair.one.engine, text)
+    turn = next(turn for turn in pair.one.engine.turns if turn.task_id == task_id)
+    await until(lambda: turn.takes_messages)
+    return task_id
+
+
+@pytest.mark.requirement("OP-SEND-17", "BL-48")
+async def test_a_turn_hears_what_is_sent_to_another_replica_in_order(pair: Pair) -> None:
+    task_id = await listening(pair)
+    for number in range(5):
+        started = await begin(
+            (pair.two, pair.one)[number % 3 == 2].engine, f"{number}", task_id, message_id=f"{number}"
+        )
+        assert await started.outcome() == task_id and started.opening is None
+    many = [begin(pair.two.engine, f"many {number}", task_id, message_id=f"many {number}") for number in range(20)]
+    await asyncio.gather(*many)
+    view = await send(pair.two.engine, "stop", task_id, message_id="stop")  # waits for the end of the turn
+    heard = texts(view.task)[0]
+    assert heard.startswith("0 1 2 3 4 many ") and heard.endswith(" stop")
+    assert sorted(heard.split()[6:-1:2]) == sorted(map(str, range(20)))
+    assert [text for text in said(view.task) if text not in ("listen", "listening")] == [*said_of(heard)]
+
+
+def said_of(heard: str) -> list[str]:
+    """The messages that a listening function has joined."""
+    return heard.replace("many ", "many-").replace(" ", ",").replace("many-", "many ").split(",")
+
+
+@pytest.mark.requirement("OP-SEND-17", "BL-10", "BL-48")
+async def test_a_turn_that_does_not_listen_refuses_what_is_sent_to_another_replica(pair: Pair) -> None:
+    task_id = await running(pair.one.engine)
+    for server in (pair.two, pair.one):
+        with pytest.raises(UnsupportedOperationError, match="being worked on"):
+            await begin(server.engine, "more", task_id, message_id="more")
+    pair.stage.gate.set()
+    view = await pair.two.engine.settled(ALICE, task_id)
+    assert said(view.task) == ["wait", "at it"]
+    with pytest.raises(UnsupportedOperationError, match="has ended"):
+        await begin(pair.two.engine, "more", task_id, message_id="more")
+
+
+@pytest.mark.requirement("OP-SEND-14", "OP-SEND-17", "BL-51")
+async def test_a_message_that_comes_to_several_replicas_at_once_is_heard_once(pair: Pair) -> None:
+    task_id = await listening(pair)
+    for number in range(4):
+        copies = [
+            begin(server.engine, f"{number}", task_id, message_id=f"{number}") for server in (pair.one, pair.two) * 2
+        ]
+        assert {await started.outcome() for started in await asyncio.gather(*copies)} == {task_id}
+    for server in (pair.two, pair.one):
+        with pytest.raises(InvalidParamsError):
+            await (await begin(server.engine, "other", task_id, message_id="1")).outcome()
+    view = await send(pair.two.engine, "stop", task_id, message_id="stop")
+    assert texts(view.task) == [f"{' '.join(map(str, range(4)))} stop"]
+
+
+@pytest.mark.requirement("OP-SEND-17", "BL-10", "BL-48")
+async def test_a_message_against_the_end_of_its_turn_is_heard_or_answers_or_is_refused(pair: Pair) -> None:
+    """A hundred rounds, a few at a time."""
+    for batch in range(5):
+        pair.stage.gate.clear()
+        kinds = ["listen", "listen ask"] * 10
+        ids = await asyncio.gather(*(listening(pair, kind) for kind in kinds))
+        sends = [
+            asyncio.ensure_future(begin(pair.two.engine, "late", task_id, message_id=f"{batch} {index}"))
+            for index, task_id in enumerate(ids)
+        ]
+        await asyncio.sleep(0.003 * batch)  # the race
+        pair.stage.gate.set()
+        results = await asyncio.gather(*sends, return_exceptions=True)
+        for task_id, kind, result in zip(ids, kinds, results, strict=True):
+            view = await pair.two.engine.settled(ALICE, task_id)
+            assert said(view.task).count("late") == (not isinstance(result, BaseException)), (result, view.task)
+            if isinstance(result, BaseException):
+                assert isinstance(result, UnsupportedOperationError) and kind == "listen", result
+    assert not await leftovers(pair)
+
+
+async def leftovers(pair: Pair) -> int:
+    """Messages that lie in the store."""
+    rows = await pair.two.store._link.rows("SELECT id FROM posts", {})  # type: ignore[attr-defined]
+    return len(rows)
+
+
+@pytest.mark.requirement("OP-SEND-17", "BL-08", "BL-48")
+async def test_who_has_a_message_for_a_replica_that_is_gone_hears_that_the_task_has_ended(pair: Pair) -> None:
+    task_id = await listening(pair)
+    await vanish(pair.one)
+    with pytest.raises(UnsupportedOperationError, match="has ended"):
+        await begin(pair.two.engine, "late", task_id, message_id="late")
+    view = await pair.two.engine.view(ALICE, task_id)
+    assert view.task.status.state == FAILED and "late" not in said(view.task)
+    assert not await leftovers(pair)
 
 
 @pytest.mark.requirement("BL-34", "BL-48")

@@ -411,6 +411,27 @@ async def test_readers_of_waiting_tasks_are_told_that_the_server_stops(store: St
 
 
 @pytest.mark.requirement("BL-34", "BL-08")
+async def test_a_turn_that_is_run_again_hears_again_what_it_was_told(store: Store) -> None:
+    async def listens(task: TaskHandle) -> str:
+        if task.answer is None:
+            return str(await task.ask("which?"))
+        inbox, heard = task.inbox, list[str]()
+        for number in range(3):
+            await task.working(f"{task.attempt} {number}")
+            heard.append((await anext(inbox)).parts[0].text)
+        return f"{task.answer}: {' '.join(heard)}, attempt {task.attempt}"
+
+    again = agent(listens, rerun_lost_turns=True)
+    async with engine(store, again) as made:
+        task_id = (await send(made)).task.id
+        await begin(made, "blue", task_id)
+        for word in ("one", "two"):
+            await begin(made, word, task_id)
+    async with engine(store, again) as made:
+        await begin(made, "three", task_id)
+        assert texts((await made.settled(ALICE, task_id)).task) == ["blue: one two three, attempt 2"]
+
+
 async def test_a_stop_leaves_turns_that_may_run_again_to_the_next_process(store: Store) -> None:
     async def works(task: TaskHandle) -> str:
         if task.attempt == 1:

@@ -44,20 +44,13 @@ class Cancels:
                 raise TaskNotCancelableError
             if self._runtime.local(scope, task_id) is not None:
                 continue
-            if self._held_elsewhere(row):
+            if self._runtime.elsewhere(row) and row.lease_until_ms > now_ms():
                 if (view := await self._cancel_elsewhere(row, request)) is not None:
                     return view.task
                 continue
             fold = await folded(self._runtime.store, row, self._runtime.options.keep_status_messages)
             if await close_task(self._runtime, row, fold, v1.TASK_STATE_CANCELED, ""):
                 return fold.task()
-
-    def _held_elsewhere(self, row: TaskRow) -> bool:
-        return (
-            row.holder not in ("", self._runtime.holder)
-            and not self._runtime.store.exclusive
-            and row.lease_until_ms > now_ms()
-        )
 
     async def _cancel_elsewhere(self, row: TaskRow, request: v1.CancelTaskRequest) -> View | None:
         """Ask the replica that runs the turn, and wait until it has canceled, or its lease is no longer renewed."""

@@ -85,6 +85,7 @@ class Commits(ABC):
         self._pending: list[Event] = []
         self._size = 0
         self._sent: dict[int, Dedupe] = {}
+        self._posts: dict[int, int] = {}
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
         self._flusher: asyncio.Task[Any] | None = None
         self._soon = False
@@ -261,6 +262,9 @@ class Commits(ABC):
         change.now_ms, change.events = now_ms(), batch
         if self._sent:
             change.dedupe = self._sent.pop(last, change.dedupe)
+        if self._posts:
+            change.posts = {number: at for number, at in self._posts.items() if at <= last}
+            self._posts = {number: at for number, at in self._posts.items() if at > last}
         if options.push_notifications:
             change.notify = last
         if "context" in self.__dict__:

@@ -31,8 +31,9 @@ from a2a_grpc.tasks.cancels import Cancels
 from a2a_grpc.tasks.feed import Feeds
 from a2a_grpc.tasks.handle import TurnEnded
 from a2a_grpc.tasks.listing import Page, entries_of, entry_of
+from a2a_grpc.tasks.posts import Posts
 from a2a_grpc.tasks.run import Runtime, Turn
-from a2a_grpc.tasks.start import Start, joined, new_id, now_ms
+from a2a_grpc.tasks.start import Start, joined, new_id, now_ms, with_ids
 from a2a_grpc.tasks.state import ENDS, INTERRUPTED, TERMINAL, Fold, set_status, state_of, status_event
 from a2a_grpc.tasks.store import (
     Change,
@@ -49,7 +50,7 @@ from a2a_grpc.tasks.store import (
     TaskQuery,
     TaskRow,
 )
-from a2a_grpc.tasks.upkeep import Upkeep
+from a2a_grpc.tasks.upkeep import Lost, Upkeep
 from a2a_grpc.tasks.views import View, folded, shown
 
 RETRY_AFTER: Final = 1.0
@@ -128,7 +129,9 @@ class Engine:
         self.draining = False
         self._runtime = Runtime(store, bus, options, self.feeds, holder, turns=turns, around=around)
         self._cancels = Cancels(self._runtime, self.view)
-        self.upkeep = Upkeep(self._runtime, self.agents, self._rerun, self._cancels.hear)
+        self._posts = Posts(self._runtime)
+        hear = self._cancels.hear, self._posts.hear
+        self.upkeep = Upkeep(self._runtime, self.agents, self._rerun, hear, self._posts.look)
         self.push = Deliverer(store, bus, options, holder, poster)
         self._sends: dict[tuple[Scope, str], Started] = {}
 
@@ -154,6 +157,7 @@ class Engine:
         The store must be open."""
         self.draining = False
         self.feeds.open()
+        self._posts.open()
         await self.bus.open()
         await self.upkeep.start()
         self.push.start()
@@ -163,6 +167,7 @@ class Engine:
         process if their agent reruns lost turns; readers end with UnavailableError (BL-34). The store stays open."""
         self.draining = True
         await self.upkeep.drain(grace)
+        self._posts.close()
         self.feeds.close(UnavailableError("The server is stopping"))
         await self.upkeep.stop()
         await self.push.stop()
@@ -201,7 +206,7 @@ class Engine:
             return joined
         self._check_room(call)
         now, task_id = now_ms(), new_id()
-        request = _with_ids(request, task_id, request.message.context_id or new_id())
+        request = with_ids(request, task_id, request.message.context_id or new_id())
         message = request.message
         payload = v1.StreamResponse()
         task = payload.task
@@ -273,6 +278,10 @@ class Engine:
                 return Started(row.task_id, known=known, digest=digest)
             if turn is not None and turn.takes_messages and turn.accepting:
                 return await self._post(call, turn, request, digest)
+            if turn is None and self._runtime.elsewhere(row):
+                if (sent := await self._forward(call, row, request, digest)) is not None:
+                    return sent
+                continue
             ended = row.state in TERMINAL
             raise UnsupportedOperationError("The task has ended" if ended else "The task is being worked on")
 
@@ -283,7 +292,7 @@ class Engine:
         self._check_room(call)
         if (stale := self._runtime.turns.get(row.task_id)) is not None:
             stale.stop(LeaseLost("another replica had the task"))
-        request = _with_ids(request, row.task_id, row.context_id)
+        request = with_ids(request, row.task_id, row.context_id)
         now = max(now_ms(), row.status_ms)
         # The status first: it moves the question that it replaces into the history, before the answer.
         working = status_event(row.task_id, row.context_id, v1.TASK_STATE_WORKING, now)
@@ -319,17 +328,36 @@ class Engine:
 
     async def _post(self, call: Call, turn: Turn, request: v1.SendMessageRequest, digest: bytes) -> Started:
         """Hand a message to the function that is at work and reads its inbox."""
-        request = _with_ids(request, turn.task_id, turn.context_id)
+        request = with_ids(request, turn.task_id, turn.context_id)
         try:
             work = turn.post(request.message, self._dedupe(request.message, digest, turn.task_id))
             await asyncio.shield(self._runtime.spawn(work, f"message for {turn.task_id}"))
         except TurnEnded:
             raise UnsupportedOperationError("The task is being worked on") from None
-        for config in self._push_configs(call, request, turn.task_id):
-            await self.push.put(turn.scope, config)
-        return Started(turn.task_id)
+        except Duplicate as first:
+            return Started(turn.task_id, known=first.dedupe, digest=digest)
+        return await self._posted(call, turn.scope, request)
 
-    def _rerun(self, row: TaskRow, fold: Fold, request: v1.SendMessageRequest, answering: bool) -> None:
+    async def _forward(self, call: Call, row: TaskRow, request: v1.SendMessageRequest, digest: bytes) -> Started | None:
+        """Send a message to the turn that another process runs; None if it is over, so that the task is to be looked at
+        again."""
+        request = with_ids(request, row.task_id, row.context_id)
+        work = self._posts.send(row, request.message, digest)
+        taken = await asyncio.shield(self._runtime.spawn(work, f"message for {row.task_id}"))
+        if taken is None:
+            return None
+        if taken:
+            return await self._posted(call, row.scope, request)
+        if digest and (known := await self.store.seen(row.scope, request.message.message_id, now_ms())):
+            return Started(row.task_id, known=known, digest=digest)
+        raise UnsupportedOperationError("The task is being worked on")
+
+    async def _posted(self, call: Call, scope: Scope, request: v1.SendMessageRequest) -> Started:
+        for config in self._push_configs(call, request, request.message.task_id):
+            await self.push.put(scope, config)
+        return Started(request.message.task_id)
+
+    def _rerun(self, row: TaskRow, fold: Fold, lost: Lost) -> None:
         """Run a lost turn again (see Upkeep); of its caller only the subject is known."""
         if self.draining:
             return
@@ -342,16 +370,17 @@ class Engine:
         start = Start(
             row.scope,
             call,
-            request,
+            lost.request,
             row.task_id,
             row.context_id,
             fold,
             opening,
             (working,),
-            answering,
+            lost.answering,
             row.author_state,
             row.attempt + 1,
             row.trace,
+            lost.heard,
         )
         self._turn(start)
 
@@ -448,14 +477,6 @@ class Engine:
     async def cancel(self, scope: Scope, task_id: str, request: v1.CancelTaskRequest) -> v1.Task:
         """Stop the task's turn and settle the task (see Cancels)."""
         return await self._cancels.cancel(scope, task_id, request)
-
-
-def _with_ids(request: v1.SendMessageRequest, task_id: str, context_id: str) -> v1.SendMessageRequest:
-    """A copy of the request whose message names its task and context."""
-    own = v1.SendMessageRequest()
-    own.CopyFrom(request)
-    own.message.task_id, own.message.context_id = task_id, context_id
-    return own
 
 
 async def _next(turn: Turn) -> None:

@@ -10,7 +10,7 @@ from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import islice
+from itertools import count, islice
 from operator import attrgetter
 
 from a2a_grpc.tasks.fence import admit
@@ -23,6 +23,7 @@ from a2a_grpc.tasks.store import (
     Delivery,
     Duplicate,
     Event,
+    Post,
     PushConfig,
     Report,
     Retention,
@@ -122,6 +123,9 @@ class MemoryStore:
         self._pending: dict[tuple[str, str], _Push] = {}
         self._dedupe: dict[tuple[Scope, str], Dedupe] = {}
         self._contexts: dict[tuple[Scope, str], _Context] = {}
+        self._posts: dict[int, Post] = {}
+        self._taken: dict[int, int] = {}
+        self._numbers = count(1)
 
     async def open(self) -> None:
         """Nothing to do."""
@@ -150,6 +154,7 @@ class MemoryStore:
         if change.dedupe is not None:
             self._dedupe[change.scope, change.dedupe.message_id] = change.dedupe
             entry.sent_as.append(change.dedupe.message_id)
+        self._taken |= change.posts
         if change.memory or change.take is not None:
             self._use_context(change.scope, row.context_id, change.memory, change.now_ms)
         return row.token
@@ -261,6 +266,37 @@ class MemoryStore:
         if entry.row.holder:
             self._own(entry).cancel = request
         return _lent(entry)
+
+    async def post(self, scope: Scope, task_id: str, token: int, message: bytes, digest: bytes, now_ms: int) -> int:
+        """Leave a message for a turn (see Store.post)."""
+        post = Post(next(self._numbers), task_id, token, message, digest)
+        if not self._find(scope, task_id) or not self._reader(post):
+            return 0
+        self._posts[post.number] = post
+        return post.number
+
+    def _reader(self, post: Post) -> str:
+        """Who holds the turn that a message is for, "" if it is over."""
+        row = self._held.get(post.task_id)
+        return row.holder if row is not None and row.token == post.token else ""
+
+    async def posts(self, holder: str) -> list[Post]:
+        """Messages that wait (see Store.posts)."""
+        waiting = (post for number, post in self._posts.items() if number not in self._taken)
+        return [post for post in waiting if self._reader(post) == holder]
+
+    async def refuse(self, holder: str, number: int) -> None:
+        """Refuse a message (see Store.refuse)."""
+        if number in {post.number for post in await self.posts(holder)}:
+            self._taken[number] = -1
+
+    async def posted(self, number: int) -> int | None:
+        """What became of a message (see Store.posted)."""
+        post = self._posts.get(number)
+        if post is not None and number not in self._taken and self._reader(post):
+            return 0
+        self._posts.pop(number, None)
+        return self._taken.pop(number, None)
 
     async def seen(self, scope: Scope, message_id: str, now_ms: int) -> Dedupe | None:
         """The first outcome of a messageId (see Store.seen)."""

@@ -27,6 +27,7 @@ from a2a_grpc.tasks.store import (
     Duplicate,
     Event,
     OtherSchema,
+    Post,
     PushConfig,
     Report,
     Retention,
@@ -141,6 +142,33 @@ class PostgresStore:
         values = sql.values_of(scope, task_id=task_id, cancel=request)
         await self._link.rows(sql.REQUEST_CANCEL, values)
         return await self.task(scope, task_id)
+
+    # -- messages for turns at work
+
+    async def post(self, scope: Scope, task_id: str, token: int, message: bytes, digest: bytes, now_ms: int) -> int:
+        """Leave a message for a turn (see Store.post)."""
+        values = sql.values_of(scope, task_id=task_id, token=token, message=message, digest=digest, now_ms=now_ms)
+        found = await self._link.transact(partial(rows, statement=sql.ADD_POST, values=values))
+        return int(found[0][0]) if found else 0
+
+    async def posts(self, holder: str) -> list[Post]:
+        """Messages that wait (see Store.posts)."""
+        return [Post(*row) for row in await self._link.rows(sql.POSTS, {"holder": holder})]
+
+    async def refuse(self, holder: str, number: int) -> None:
+        """Refuse a message (see Store.refuse)."""
+        await self._link.rows(sql.REFUSE_POST, {"holder": holder, "number": number})
+
+    async def posted(self, number: int) -> int | None:
+        """What became of a message (see Store.posted)."""
+
+        async def work(connection: Connection) -> int | None:
+            dropped = await rows(connection, sql.DROP_POST, values)
+            waits = not dropped and await rows(connection, sql.POST, values)
+            return 0 if waits else (dropped and int(dropped[0][0])) or None
+
+        values = {"number": number}
+        return await self._link.transact(work)
 
     # -- repeated sends and conversations
 

@@ -138,6 +138,7 @@ def _only_adds(change: Change) -> bool:
         or change.dedupe is not None
         or change.push_configs
         or change.memory
+        or change.posts
     ) and all(event.sequence == number for number, event in enumerate(change.events, change.expected + 1))
 
 
@@ -283,6 +284,7 @@ async def _apply(connection: Connection, admitted: Sequence[_Admitted]) -> None:
         ]
         if change.notify:
             work[sql.MOVE_DUE].append({"task": task, "notify": change.notify})
+        work[sql.TAKE_POST] += [{"number": number, "taken": taken} for number, taken in change.posts.items()]
         if change.memory:
             remembered.append((change.scope, context_id, change))
         elif change.take is not None:

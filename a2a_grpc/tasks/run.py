@@ -21,7 +21,7 @@ from a2a_grpc.tasks.handle import Inbox, Paused, TaskHandle, TurnEnded
 from a2a_grpc.tasks.invoke import begun, invoke
 from a2a_grpc.tasks.parts import agent_message
 from a2a_grpc.tasks.start import Start, failure, now_ms
-from a2a_grpc.tasks.store import Dedupe, Duplicate, Scope
+from a2a_grpc.tasks.store import Dedupe, Duplicate, Scope, TaskRow
 
 log: Final = logging.getLogger("a2a_grpc")
 
@@ -39,6 +39,10 @@ class Runtime(Process):
     strays: set[object] = field(default_factory=set)
     around: Around | None = None
 
+    def elsewhere(self, row: TaskRow) -> bool:
+        """Whether a turn of the task may be at work in another process, or was when that was lost."""
+        return row.holder not in ("", self.holder) and not self.store.exclusive
+
     def local(self, scope: Scope, task_id: str) -> "Turn | None":
         """The turn of a task, if it runs in this process; None also when its lease may have run out, as while the
         process stood still: then the store knows better."""
@@ -51,7 +55,7 @@ class Runtime(Process):
 
 class Turn(Commits):
     """See the module, and Commits. `over` is done when the turn is over. `fault`: why it broke off, None if it ended
-    well or another replica has it."""
+    well or another replica has it. `posted`: the numbers of the Posts that it was handed."""
 
     def __init__(self, runtime: Runtime, agent: Agent, start: Start) -> None:
         super().__init__(runtime, start)
@@ -62,6 +66,9 @@ class Turn(Commits):
         self._runtime = runtime
         self._canceler: asyncio.Task[None] | None = None
         self._inbox: Inbox | None = None
+        self.posted: set[int] = set()
+        self._before = start.heard
+        self._heard: dict[str, tuple[int, Dedupe]] = {}
         runtime.turns[self.task_id] = self
         self.driver = self._loop.create_task(self._drive(), name=f"{agent.name}, task {self.task_id}")
         runtime.work.add(self.driver)
@@ -78,13 +85,20 @@ class Turn(Commits):
         """Whether the function reads its inbox."""
         return self._inbox is not None
 
-    async def post(self, message: v1.Message, dedupe: Dedupe | None) -> None:
-        """Hand a further message to the running function; raises TurnEnded if it can no longer be stored."""
+    async def post(self, message: v1.Message, dedupe: Dedupe | None, number: int = 0) -> None:
+        """Hand a further message to the running function, and wait until it is stored. number: that of a Post. Raises
+        TurnEnded if it can no longer be stored, Duplicate if it came before."""
+        if dedupe is not None and (earlier := self._heard.get(dedupe.message_id)):
+            await self._until(earlier[0])
+            raise Duplicate(earlier[1])
         if self._inbox is None or not self.accepting:
             raise TurnEnded("the turn takes no more messages")
         sequence = self._emit(v1.StreamResponse(message=message))
         if dedupe is not None:
             self._sent[sequence] = dedupe
+            self._heard[dedupe.message_id] = sequence, dedupe
+        if number:
+            self._posts[number] = sequence
         self._inbox.put(message)
         self._flush_soon()
         await self._until(sequence)
@@ -153,6 +167,8 @@ class Turn(Commits):
         """Declare that the function takes messages."""
         if self._inbox is None:
             self._inbox = Inbox()
+            for message in self._before:
+                self._inbox.put(message)
             if self.over.done():
                 self._inbox.close()
         return self._inbox

@@ -74,6 +74,14 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "CREATE INDEX tasks_to_cancel ON tasks (holder) WHERE cancel IS NOT NULL",
     ),
     ("ALTER TABLE push_configs ADD COLUMN failing_ms BIGINT NOT NULL DEFAULT 0",),
+    (
+        # Messages for turns at work, from processes that do not run them.
+        """CREATE TABLE posts (
+            id INTEGER PRIMARY KEY, task INTEGER NOT NULL REFERENCES tasks (id) ON DELETE CASCADE,
+            token BIGINT NOT NULL, message BLOB NOT NULL, digest BLOB NOT NULL, at_ms BIGINT NOT NULL,
+            taken BIGINT NOT NULL DEFAULT 0)""",
+        "CREATE INDEX posts_of_task ON posts (task)",
+    ),
 )
 """Statements that lead from schema n to n + 1, from the empty database on."""
 
@@ -175,6 +183,20 @@ LOST_TO_OTHERS: Final = f"""{_FULL_ROW} WHERE holder <> '' AND (holder <> :holde
 LOST: Final = f"{_FULL_ROW} WHERE holder <> '' AND lease_until_ms <= :now_ms ORDER BY lease_until_ms LIMIT :limit"
 REQUEST_CANCEL: Final = f"UPDATE tasks SET cancel = :cancel WHERE task_id = :task_id AND {MINE} AND holder <> ''"
 
+# -- messages for turns at work
+_ITS_TURN: Final = "SELECT 1 FROM tasks WHERE tasks.id = posts.task AND tasks.token = posts.token AND holder"
+ADD_POST: Final = f"""INSERT INTO posts (task, token, message, digest, at_ms)
+    SELECT id, token, :message, :digest, :now_ms FROM tasks
+    WHERE task_id = :task_id AND {MINE} AND token = :token AND holder <> '' RETURNING id"""
+POSTS: Final = """SELECT posts.id, task_id, posts.token, message, digest FROM posts JOIN tasks ON tasks.id = task
+    WHERE holder = :holder AND taken = 0 AND posts.token = tasks.token ORDER BY posts.id"""
+TAKE_POST: Final = "UPDATE posts SET taken = :taken WHERE id = :number"
+REFUSE_POST: Final = f"UPDATE posts SET taken = -1 WHERE id = :number AND taken = 0 AND EXISTS ({_ITS_TURN} = :holder)"
+# What is settled, or never will be: only the holder of the token takes, in the commit that it is guarded by.
+DROP_POST: Final = f"""DELETE FROM posts WHERE id = :number AND (taken <> 0 OR NOT EXISTS ({_ITS_TURN} <> ''))
+    RETURNING taken"""
+POST: Final = "SELECT id FROM posts WHERE id = :number"
+
 # -- repeated sends
 SEEN: Final = f"""SELECT message_id, digest, expires_ms, task_id, reply FROM dedupe
     WHERE {MINE} AND message_id = :message_id AND expires_ms > :now_ms"""
@@ -258,12 +280,16 @@ COUNTS: Final = """SELECT (SELECT count(*) FROM push_configs WHERE cursor < due 
 
 
 # -- retention
+_POSTED_MS: Final = 3_600_000  # who left a message and did not come back for what became of it, is gone
+
+
 def kept(retention: Retention) -> dict[str, int]:
     """Values of the statements on what retention no longer keeps."""
     return {
         "now_ms": retention.now_ms,
         "ended_ms": retention.now_ms - retention.terminal_ms,
         "stuck_ms": retention.now_ms - retention.stuck_ms,
+        "posted_ms": retention.now_ms - _POSTED_MS,
         "count": retention.count,
         "limit": retention.batch,
     }
@@ -285,4 +311,5 @@ DROP_EXPIRED: Final = (
     FROM dedupe WHERE expires_ms <= :now_ms LIMIT :limit)""",
     "DELETE FROM messages WHERE id IN (SELECT id FROM messages WHERE at_ms < :ended_ms LIMIT :limit)",
     "DELETE FROM contexts WHERE id IN (SELECT id FROM contexts WHERE used_ms < :ended_ms LIMIT :limit)",
+    "DELETE FROM posts WHERE id IN (SELECT id FROM posts WHERE at_ms < :posted_ms LIMIT :limit)",
 )

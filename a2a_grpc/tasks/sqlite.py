@@ -24,6 +24,7 @@ from a2a_grpc.tasks.store import (
     Delivery,
     Duplicate,
     Event,
+    Post,
     PushConfig,
     Report,
     Retention,
@@ -149,6 +150,32 @@ class SQLiteStore:
             found = connection.execute(sql.TASK, values).fetchone()
             return _row(found) if found else None
 
+        return await self._file.write(work)
+
+    # -- messages for turns at work
+
+    async def post(self, scope: Scope, task_id: str, token: int, message: bytes, digest: bytes, now_ms: int) -> int:
+        """Leave a message for a turn (see Store.post)."""
+        values = _of(scope, task_id=task_id, token=token, message=message, digest=digest, now_ms=now_ms)
+        return await self._file.write(lambda connection: _first(connection, sql.ADD_POST, values) or 0)
+
+    async def posts(self, holder: str) -> list[Post]:
+        """Messages that wait (see Store.posts)."""
+        return [Post(*row) for row in await self._file.rows(sql.POSTS, {"holder": holder})]
+
+    async def refuse(self, holder: str, number: int) -> None:
+        """Refuse a message (see Store.refuse)."""
+        values = {"holder": holder, "number": number}
+        await self._file.write(lambda connection: connection.execute(sql.REFUSE_POST, values).rowcount)
+
+    async def posted(self, number: int) -> int | None:
+        """What became of a message (see Store.posted)."""
+
+        def work(connection: sqlite3.Connection) -> int | None:
+            taken = _first(connection, sql.DROP_POST, values)
+            return 0 if _first(connection, sql.POST, values) else taken or None
+
+        values = {"number": number}
         return await self._file.write(work)
 
     # -- repeated sends and conversations
@@ -296,6 +323,12 @@ def _of(scope: Scope, **values: Any) -> dict[str, Any]:
     return {"agent": scope.agent, "tenant": scope.tenant, "owner": scope.owner, **values}
 
 
+def _first(connection: sqlite3.Connection, statement: str, values: Mapping[str, Any]) -> Any:
+    """The first value of the first row, None without rows."""
+    found = connection.execute(statement, values).fetchall()
+    return found[0][0] if found else None
+
+
 def _row(row: tuple[Any, ...]) -> TaskRow:
     return TaskRow(Scope(*row[:3]), *row[3:])
 
@@ -333,6 +366,8 @@ def _commit(connection: sqlite3.Connection, change: Change) -> int:
         connection.execute(sql.MOVE_DUE, {"task": task, "notify": change.notify})
     if change.dedupe is not None:
         connection.execute(sql.ADD_DEDUPE, _of(change.scope, **change.dedupe._asdict()))
+    for number, taken in change.posts.items():
+        connection.execute(sql.TAKE_POST, {"number": number, "taken": taken})
     if change.memory:
         _remember(connection, change.scope, context_id, change.memory, change.now_ms)
     elif change.take is not None:

@@ -1,5 +1,4 @@
-"""What a turn begins with, and the three things that everything around turns needs: the time, a new id, and a name for
-a fault.
+"""What a turn begins with, and the things that everything around turns needs: the time, a new id, a name for a fault.
 
 Laws: no decisions; a Start is made by the engine and read by its turn.
 """
@@ -65,6 +64,14 @@ async def joined(future: "asyncio.Future[_T]") -> _T:
     return future.result()
 
 
+def with_ids(request: v1.SendMessageRequest, task_id: str, context_id: str) -> v1.SendMessageRequest:
+    """A copy of the request whose message names its task and context."""
+    own = v1.SendMessageRequest()
+    own.CopyFrom(request)
+    own.message.task_id, own.message.context_id = task_id, context_id
+    return own
+
+
 def failure(what: str, fault: BaseException) -> str:
     """Log a fault with its traceback under a new reference, which is all that callers may see of it (BL-28)."""
     reference = os.urandom(6).hex()
@@ -79,7 +86,8 @@ class Start:
     scope, task_id, context_id: which task. call, request: what started it, ids of the message set. fold: the task
     before the opening. opening: the turn's first commit, whose events are `payloads`. answering: the message answers a
     question. author_state: `task.state` as stored. attempt: 1, or more when the turn is run again.
-    earlier: the trace context of the task's turn before this one, see call.trace_of.
+    earlier: the trace context of the task's turn before this one, see call.trace_of. heard: messages that earlier
+    attempts of the turn took while they worked, which this one gets again.
     """
 
     scope: Scope
@@ -94,3 +102,4 @@ class Start:
     author_state: bytes = b""
     attempt: int = 1
     earlier: str = ""
+    heard: Sequence[v1.Message] = ()

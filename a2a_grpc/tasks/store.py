@@ -97,6 +97,17 @@ class Dedupe(NamedTuple):
     reply: bytes = b""
 
 
+class Post(NamedTuple):
+    """A message for a turn at work, left by a process that does not run it. number: its own; token: of the turn that it
+    is for; message: serialised; digest: as in Dedupe, b"" where nobody looks."""
+
+    number: int
+    task_id: str
+    token: int
+    message: bytes
+    digest: bytes
+
+
 class PushConfig(NamedTuple):
     """A stored push notification config: the v1.0 message (serialised TaskPushNotificationConfig, task id and id set),
     the protocol version it was made with (PUSH-29), and what v1.0 cannot say of a v0.3 config (L-04), as JSON."""
@@ -166,7 +177,8 @@ class Change:
     cancel: None leaves a waiting cancel request alone, b"" clears it, anything else stores it.
     author_state: None leaves the author's object alone. dedupe: the row that makes a repetition of this send known.
     push_configs: configs to create or replace, from `expected` on. memory: writes to the context's memory, None
-    deletes. trace: as in TaskRow, of a turn that is over so soon that it takes no lease; None leaves it alone.
+    deletes. posts: messages that are taken, by their numbers those of their events. trace: as in TaskRow, of a turn
+    that is over so soon that it takes no lease; None leaves it alone.
     """
 
     scope: Scope
@@ -186,6 +198,7 @@ class Change:
     dedupe: Dedupe | None = None
     push_configs: Sequence[PushConfig] = ()
     memory: Mapping[str, bytes | None] = field(default_factory=dict)
+    posts: Mapping[int, int] = field(default_factory=dict)
     trace: str | None = None
 
 
@@ -319,6 +332,20 @@ class Store(Protocol):
 
     async def request_cancel(self, scope: Scope, task_id: str, request: bytes) -> TaskRow | None:
         """Leave a cancel request for the owner of the running turn; answers the task, or None if not in scope."""
+
+    async def post(self, scope: Scope, task_id: str, token: int, message: bytes, digest: bytes, now_ms: int) -> int:
+        """Leave a message for the turn with this token; its number, 0 if that turn is over. Who leaves one asks with
+        `posted` what becomes of it."""
+
+    async def posts(self, holder: str) -> list[Post]:
+        """The messages that wait for turns of the holder, in the order in which they were left."""
+
+    async def refuse(self, holder: str, number: int) -> None:
+        """Refuse a message that waits for a turn of the holder; nothing if it does not, any more."""
+
+    async def posted(self, number: int) -> int | None:
+        """What became of a message: 0 while it waits, then once, as it is forgotten, the number of its event, or -1 if
+        it was refused; None: it never was and never will be taken, as its turn is over."""
 
     async def seen(self, scope: Scope, message_id: str, now_ms: int) -> Dedupe | None:
         """The first outcome of a messageId in this scope, if it has not expired."""

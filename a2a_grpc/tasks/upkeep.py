@@ -9,8 +9,8 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from a2a_stubs import v1
 
@@ -20,7 +20,7 @@ from a2a_grpc.tasks.bus import Listener
 from a2a_grpc.tasks.parts import agent_message
 from a2a_grpc.tasks.run import Runtime
 from a2a_grpc.tasks.start import now_ms
-from a2a_grpc.tasks.state import Fold, status_event, status_ms
+from a2a_grpc.tasks.state import INTERRUPTED, Fold, state_of, status_event, status_ms
 from a2a_grpc.tasks.store import (
     Change,
     Conflict,
@@ -42,8 +42,18 @@ LOOK: Final = 0.5
 """Seconds between looks for lost turns, so that one is taken over within a second after its lease."""
 LOST_TEXT: Final = "The server stopped before the task was done"
 
-Rerun = Callable[[TaskRow, Fold, v1.SendMessageRequest, bool], None]
-"""Starts a lost turn again: the task, its fold, the request as far as it is known, whether it answered a question."""
+
+class Lost(NamedTuple):
+    """What a lost turn began with, as far as it is known, whether that answered a question, and the messages that the
+    turn took while it worked."""
+
+    request: v1.SendMessageRequest
+    answering: bool
+    heard: Sequence[v1.Message]
+
+
+Rerun = Callable[[TaskRow, Fold, Lost], None]
+"""Starts a lost turn of a task again."""
 
 
 async def close_task(runtime: Runtime, row: TaskRow, fold: Fold, state: int, text: str) -> bool:
@@ -82,8 +92,16 @@ async def close_task(runtime: Runtime, row: TaskRow, fold: Fold, state: int, tex
 class Upkeep:
     """The loops beside the turns of a process."""
 
-    def __init__(self, runtime: Runtime, agents: Mapping[str, Agent], rerun: Rerun, hear: Listener) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        agents: Mapping[str, Agent],
+        rerun: Rerun,
+        hear: Sequence[Listener],
+        look: Callable[[], Awaitable[None]],
+    ) -> None:
         self._runtime = runtime
+        self._look = look
         self._agents = agents
         self._rerun = rerun
         self._hear = hear
@@ -106,9 +124,10 @@ class Upkeep:
             (self._trim, options.trim_interval),
         ]
         if not self._runtime.store.exclusive:
-            loops.append((self._cancel, LOOK))
+            loops += [(self._cancel, LOOK), (self._look, LOOK)]
             if not self._listening:
-                self._runtime.bus.listen(self._hear)
+                for listener in self._hear:
+                    self._runtime.bus.listen(listener)
                 self._listening = True
         for work, seconds in loops:
             self._loops.append(self._runtime.spawn(self._repeat(work, seconds), work.__name__))
@@ -190,8 +209,7 @@ class Upkeep:
             return self._counted("canceled", await close_task(self._runtime, row, fold, v1.TASK_STATE_CANCELED, ""))
         if agent is not None and agent.rerun_lost_turns and row.attempt < ATTEMPTS:
             log.warning("task %s: its turn was lost and is run again", row.task_id)
-            message, answering = await self._question(row)
-            self._rerun(row, fold, v1.SendMessageRequest(message=message), answering)
+            self._rerun(row, fold, await self._began(row))
             return self._counted("rerun", True)
         log.warning("task %s: its turn was lost; the task has failed", row.task_id)
         return self._counted("failed", await close_task(self._runtime, row, fold, v1.TASK_STATE_FAILED, LOST_TEXT))
@@ -200,23 +218,24 @@ class Upkeep:
         self.taken_over[what] += done
         return done
 
-    async def _question(self, row: TaskRow) -> tuple[v1.Message, bool]:
-        """The message that started the last turn: the one right after the WORKING that claimed the task, or the one
-        that made it; and whether it answered a question."""
-        found, answering, waiting, after = v1.Message(), False, False, 0
+    async def _began(self, row: TaskRow) -> Lost:
+        """What the last turn began with: the message right after the WORKING that claimed the task, or the one that
+        made it."""
+        found, answering, claimed, state, after = v1.Message(), False, False, 0, 0
+        heard = list[v1.Message]()
         while events := await self._runtime.store.events(row.scope, row.task_id, after, PAGE):
             for event in events:
                 kind = event.payload.WhichOneof("payload")
                 if kind == "task":
                     found = event.payload.task.history[-1]
-                elif kind == "message" and waiting:
-                    found, answering = event.payload.message, True
-                if kind == "status_update":
-                    waiting = event.payload.status_update.status.state == v1.TASK_STATE_WORKING
+                elif kind == "message" and claimed:
+                    found, answering, heard = event.payload.message, True, []
                 elif kind == "message":
-                    waiting = False
+                    heard.append(event.payload.message)
+                claimed = state in INTERRUPTED and state_of(event.payload) == v1.TASK_STATE_WORKING
+                state = state_of(event.payload) or state
             after = events[-1].sequence
-        return found, answering
+        return Lost(v1.SendMessageRequest(message=found), answering, heard)
 
     # -- retention
 

@@ -83,7 +83,6 @@ LOCAL = {
 
 ALONE = {
     "test_too_many_tasks_at_a_time_are_told_to_come_back": "each process has its own limit of turns",
-    "test_an_agent_that_reads_its_inbox_hears_what_is_sent_while_it_works": "who runs a turn hands it its messages",
 }
 """Scenarios that do not hold for replicas, and why. Rows may be taken away, never added."""
 

@@ -13,6 +13,7 @@ from a2a_grpc.errors import (
     UnsupportedOperationError,
 )
 from a2a_grpc.protojson_values import value_of
+from a2a_grpc.tasks.state import state_of
 from tests.contract.agents import gates
 from tests.contract.cells import Cell, data, eventually, fresh, said, spoken, texts
 
@@ -143,10 +144,12 @@ async def test_a_working_task_refuses_a_message_and_remembers_nothing_of_it(cell
 async def test_an_agent_that_reads_its_inbox_hears_what_is_sent_while_it_works(cell: Cell) -> None:
     task = await cell.task("listen", now=True)
     await cell.reach(task.id, v1.TASK_STATE_WORKING)
-    for word in ("one", "two"):
-        heard = await cell.task(word, task_id=task.id, now=True)
-        assert heard.id == task.id
+    assert (await cell.task("one", task_id=task.id, now=True)).id == task.id
+    events = aiter(cell.stream("two", task_id=task.id))
+    assert (await anext(events)).task.id == task.id
     done = await cell.task("stop", task_id=task.id)
+    rest = [event async for event in events]
+    assert state_of(rest[-1]) == v1.TASK_STATE_COMPLETED
     assert (done.status.state, texts(done)) == (v1.TASK_STATE_COMPLETED, ["one two "])
     assert [word for word in spoken(done) if word in ("one", "two", "stop")] == ["one", "two", "stop"]
 

@@ -29,6 +29,8 @@ from tests.faults.replicas import Fleet
 LEASE = 1.0
 CHUNKS = 60
 WHOLE = "".join(f"{number} " for number in range(CHUNKS))
+WORDS = [f"word-{number}" for number in range(6)]
+"""What is said to a task while it works."""
 WAVE = 0.4
 """Seconds between new tasks."""
 MOST = 16
@@ -100,6 +102,8 @@ async def storm(scene: Scene, faults: Callable[[], Awaitable[Any]]) -> list[Kept
         if text == "ask":
             await asyncio.wait({happening}, timeout=fleet.chance.random() * 10 * WAVE)
             await answer(history, task_id, tenant)
+        elif text.startswith("listen"):
+            await speak(history, task_id, tenant)
         await asyncio.gather(*readers)
 
     async def happen() -> None:
@@ -112,7 +116,8 @@ async def storm(scene: Scene, faults: Callable[[], Awaitable[Any]]) -> list[Kept
     while not happening.done():
         if len(under_way) < MOST:
             for tenant in ("once", "again"):
-                under_way |= {asyncio.ensure_future(one(text, tenant)) for text in (f"count {CHUNKS} 0.02", "ask")}
+                texts = (f"count {CHUNKS} 0.02", "ask", f"listen {len(WORDS)}")
+                under_way |= {asyncio.ensure_future(one(text, tenant)) for text in texts}
         done, under_way = await asyncio.wait(under_way, timeout=WAVE)
         work += done
         for ended in done:
@@ -122,7 +127,7 @@ async def storm(scene: Scene, faults: Callable[[], Awaitable[Any]]) -> list[Kept
     found = await history.check(scene.url, fleet.ran)
     for task in found:
         if task.state == v1.TASK_STATE_COMPLETED:
-            assert task.text() in (WHOLE, "you said one", "you said two")
+            assert task.text() in (WHOLE, "you said one", "you said two", f"{' '.join(WORDS)} ")
         elif task.state == v1.TASK_STATE_FAILED:
             assert "server stopped" in task.folded().status.message.parts[0].text
     for agents in fleet.servers.values():
@@ -141,6 +146,19 @@ async def answer(history: History, task_id: str, tenant: str) -> None:
     rivals = (history.send(text, tenant, task_id) for text in ("one", "two"))
     results = await asyncio.gather(*rivals, return_exceptions=True)
     assert sorted(map(type, results), key=str) == [UnsupportedOperationError, str], results
+
+
+async def speak(history: History, task_id: str, tenant: str) -> None:
+    """Say one word after the other to a task at work. It takes each, but between two attempts; when it has ended, none
+    is taken any more."""
+    words = list(WORDS)
+    while words and not (states := history.states(task_id)) & ENDED:
+        if v1.TASK_STATE_WORKING in states:
+            with suppress(UnsupportedOperationError):
+                await history.send(words[0], tenant, task_id)
+                del words[0]
+                continue
+        await asyncio.sleep(0.05)
 
 
 def began(task: Kept) -> google.Timestamp:

@@ -36,6 +36,15 @@ async def ask(task: TaskHandle) -> None:
     await task.ask("Which one?")
 
 
+async def listen(task: TaskHandle, amount: float) -> None:
+    """Repeat what is sent while it works, until so many messages have come."""
+    inbox = task.inbox
+    await task.working("listening")
+    async with task.artifact(name=f"attempt {task.attempt}") as out:
+        for _ in range(int(amount)):
+            await out.write(f"{(await anext(inbox)).parts[0].text} ")
+
+
 async def sleep(task: TaskHandle, seconds: float) -> str:
     """Say nothing for a while."""
     await asyncio.sleep(seconds)
@@ -47,7 +56,7 @@ async def crash(task: TaskHandle) -> None:
     raise RuntimeError(SECRET)
 
 
-DEEDS: dict[str, Callable[..., Any]] = {deed.__name__: deed for deed in (count, parts, ask, sleep, crash)}
+DEEDS: dict[str, Callable[..., Any]] = {deed.__name__: deed for deed in (count, parts, ask, listen, sleep, crash)}
 
 
 async def work(task: TaskHandle) -> Any:

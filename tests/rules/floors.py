@@ -9,9 +9,9 @@ FLOORS = {
     2: """agent auth auth_basic auth_jwt auth_keys auth_rates cards content paging push push_guard push_hosts
         push_post push_secrets signing tasks tasks.bus tasks.bus_nats tasks.bus_postgres tasks.bus_remote
         tasks.cancels tasks.commits tasks.context tasks.engine tasks.feed tasks.fence tasks.handle tasks.invoke
-        tasks.listing tasks.memory tasks.parts tasks.postgres tasks.postgres_commits tasks.postgres_link
-        tasks.postgres_reads
-        tasks.run tasks.schema tasks.schema_postgres tasks.sqlite tasks.sqlite_file tasks.start tasks.state
+        tasks.listing tasks.memory tasks.parts tasks.posts tasks.postgres tasks.postgres_commits tasks.postgres_link
+        tasks.postgres_reads tasks.run tasks.schema tasks.schema_postgres tasks.sqlite tasks.sqlite_file tasks.start
+        tasks.state
         tasks.store tasks.upkeep tasks.views telemetry telemetry_logs telemetry_otel telemetry_parts verification""",
     3: """bindings bindings.asgi bindings.asgi_exchange bindings.asgi_grpc bindings.cors bindings.grpc
         bindings.health bindings.http bindings.http_plain bindings.jsonrpc bindings.mounts bindings.openapi
