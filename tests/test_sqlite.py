@@ -340,6 +340,7 @@ async def test_no_statement_looks_at_tasks_it_does_not_need(store: SQLiteStore) 
         schema.COUNTS,  # reads indexes of what is behind and what is held, which is little
         schema.FREE_CLAIMS,  # once, at the start
         schema.LOST_TO_OTHERS,  # reads the index of running turns
+        schema.POSTS,  # reads the index of what waits
     }
     for statement in ours:
         values = dict.fromkeys(re.findall(r":(\w+)", statement), 1)

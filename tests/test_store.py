@@ -19,7 +19,6 @@ from a2a_grpc.tasks.store import (
     Duplicate,
     LeaseLost,
     LeaseTaken,
-    Post,
     Report,
     Retention,
     Scope,
@@ -235,37 +234,6 @@ async def test_a_cancel_request_waits_for_a_running_turn_only(store: Store) -> N
     row = await store.request_cancel(ANN, "t", b"stop")
     assert row is not None and (row.cancel, row.holder) == (b"stop", "me")
     assert await store.request_cancel(ANN, "missing", b"stop") is None
-
-
-@pytest.mark.requirement("OP-SEND-17")
-async def test_a_message_for_a_turn_at_work_is_taken_or_refused_or_outlives_the_turn(store: Store) -> None:
-    async def post(text: bytes, token: int = 1, scope: Scope = ANN) -> int:
-        return await store.post(scope, "t", token, text, b"d", NOW)
-
-    await create(store)
-    assert not await post(b"early")  # no turn is at work
-    assert not await store.posts("me")
-    token, at = await claim(store, "me"), 1
-    assert not await post(b"foreign", token, STRANGERS[0]) and not await post(b"old", token + 1)
-    numbers = [await post(text, token) for text in (b"one", b"two", b"three", b"four")]
-    assert await store.posts("me") == [
-        Post(number, "t", token, text, b"d")
-        for number, text in zip(numbers, (b"one", b"two", b"three", b"four"), strict=True)
-    ]
-    assert not await store.posts("you") and await store.posted(numbers[0]) == 0
-    taken = {numbers[0]: at + 1, numbers[1]: at + 2}
-    with pytest.raises(LeaseLost):
-        await store.commit(Change(ANN, "t", at, NOW, token=token + 1, events=events(at, "1", "2"), posts=taken))
-    assert await store.posted(numbers[0]) == 0
-    await store.commit(Change(ANN, "t", at, NOW, token=token, events=events(at, "1", "2"), posts=taken))
-    await store.refuse("you", numbers[2])
-    assert await store.posted(numbers[2]) == 0
-    await store.refuse("me", numbers[2])
-    assert [post.number for post in await store.posts("me")] == numbers[3:]
-    assert [await store.posted(number) for number in numbers] == [at + 1, at + 2, -1, 0]
-    await store.commit(Change(ANN, "t", at + 2, NOW, token=token, release=True))
-    assert [await store.posted(number) for number in numbers] == [None] * 4
-    assert not await store.posts("me")
 
 
 # -- lists

@@ -16,6 +16,7 @@ from operator import attrgetter
 from a2a_grpc.tasks.fence import admit
 from a2a_grpc.tasks.state import TERMINAL
 from a2a_grpc.tasks.store import (
+    POSTED_MS,
     Backlog,
     Change,
     Counts,
@@ -123,7 +124,7 @@ class MemoryStore:
         self._pending: dict[tuple[str, str], _Push] = {}
         self._dedupe: dict[tuple[Scope, str], Dedupe] = {}
         self._contexts: dict[tuple[Scope, str], _Context] = {}
-        self._posts: dict[int, Post] = {}
+        self._posts: dict[int, tuple[Post, int]] = {}
         self._taken: dict[int, int] = {}
         self._numbers = count(1)
 
@@ -272,7 +273,7 @@ class MemoryStore:
         post = Post(next(self._numbers), task_id, token, message, digest)
         if not self._find(scope, task_id) or not self._reader(post):
             return 0
-        self._posts[post.number] = post
+        self._posts[post.number] = post, now_ms
         return post.number
 
     def _reader(self, post: Post) -> str:
@@ -282,7 +283,7 @@ class MemoryStore:
 
     async def posts(self, holder: str) -> list[Post]:
         """Messages that wait (see Store.posts)."""
-        waiting = (post for number, post in self._posts.items() if number not in self._taken)
+        waiting = (post for number, (post, _) in self._posts.items() if number not in self._taken)
         return [post for post in waiting if self._reader(post) == holder]
 
     async def refuse(self, holder: str, number: int) -> None:
@@ -292,8 +293,8 @@ class MemoryStore:
 
     async def posted(self, number: int) -> int | None:
         """What became of a message (see Store.posted)."""
-        post = self._posts.get(number)
-        if post is not None and number not in self._taken and self._reader(post):
+        found = self._posts.get(number)
+        if found is not None and number not in self._taken and self._reader(found[0]):
             return 0
         self._posts.pop(number, None)
         return self._taken.pop(number, None)
@@ -433,6 +434,9 @@ class MemoryStore:
                 context.messages.popleft()
             if context.used_ms < oldest:
                 del self._contexts[name]
+        for number in [number for number, (_, at_ms) in self._posts.items() if at_ms < now - POSTED_MS]:
+            del self._posts[number]
+            self._taken.pop(number, None)
         return gone
 
     def _expired(self, retention: Retention) -> Iterator[str]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence, Set
 from typing import Any, Final
 
 from a2a_grpc.tasks.state import TERMINAL
-from a2a_grpc.tasks.store import NEVER, Backlog, Change, Delivery, PushConfig, Retention, Scope, TaskRow
+from a2a_grpc.tasks.store import NEVER, POSTED_MS, Backlog, Change, Delivery, PushConfig, Retention, Scope, TaskRow
 
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     (
@@ -81,6 +81,8 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             token BIGINT NOT NULL, message BLOB NOT NULL, digest BLOB NOT NULL, at_ms BIGINT NOT NULL,
             taken BIGINT NOT NULL DEFAULT 0)""",
         "CREATE INDEX posts_of_task ON posts (task)",
+        "CREATE INDEX posts_waiting ON posts (id) WHERE taken = 0",
+        "CREATE INDEX posts_by_age ON posts (at_ms)",
     ),
 )
 """Statements that lead from schema n to n + 1, from the empty database on."""
@@ -280,16 +282,13 @@ COUNTS: Final = """SELECT (SELECT count(*) FROM push_configs WHERE cursor < due 
 
 
 # -- retention
-_POSTED_MS: Final = 3_600_000  # who left a message and did not come back for what became of it, is gone
-
-
 def kept(retention: Retention) -> dict[str, int]:
     """Values of the statements on what retention no longer keeps."""
     return {
         "now_ms": retention.now_ms,
         "ended_ms": retention.now_ms - retention.terminal_ms,
         "stuck_ms": retention.now_ms - retention.stuck_ms,
-        "posted_ms": retention.now_ms - _POSTED_MS,
+        "posted_ms": retention.now_ms - POSTED_MS,
         "count": retention.count,
         "limit": retention.batch,
     }

@@ -158,6 +158,8 @@ class Backlog(NamedTuple):
     said: str
 
 
+POSTED_MS: Final = 3_600_000
+"""Who left a message for a turn (see Store.post) so many ms ago, and did not ask since, is gone."""
 NEVER: Final = 1 << 62
 """The time of the next attempt, in ms, of a config that was given up."""
 
@@ -240,8 +242,8 @@ class Counts(NamedTuple):
 class Retention:
     """What is kept: terminal tasks up to an age and a count per scope; unfinished tasks without a living lease up to
     `stuck_ms` after their last status; dedupe rows until they expire; contexts up to `terminal_ms` after their last
-    use. At most `batch` tasks go in one call (BL-44, SEC-08). turn_ms: how long the process that trims a shared store
-    keeps the others from it, after each call."""
+    use; messages for turns for POSTED_MS. At most `batch` tasks go in one call (BL-44, SEC-08). turn_ms: how long the
+    process that trims a shared store keeps the others from it, after each call."""
 
     now_ms: int
     terminal_ms: int
