@@ -367,10 +367,16 @@ def from_text(name: str, text: str) -> Any:
         raise OptionError(f"{name} cannot be read from {text!r}") from None
 
 
-def read(file: str | Path | None = None, environment: Mapping[str, str] = os.environ, **given: Any) -> Options:
+def read(
+    file: str | Path | None = None,
+    environment: Mapping[str, str] = os.environ,
+    otherwise: Mapping[str, Any] | None = None,
+    **given: Any,
+) -> Options:
     """Options from a TOML file, then the environment (`A2A_GRPC_MAX_PARTS`), then `given`; later ones win.
 
-    file: path of a TOML file with option names as keys, or None. given: ready values; None means not given.
+    file: path of a TOML file with option names as keys, or None. given: ready values; None means not given. otherwise:
+    what stands in place of the defaults.
     Raises OptionError for an unknown key or a wrong value, OSError when the file cannot be read.
     """
     names = [row.name for row in fields(Options)]
@@ -381,6 +387,7 @@ def read(file: str | Path | None = None, environment: Mapping[str, str] = os.env
         except ValueError as fault:
             raise OptionError(f"{file} is not readable TOML: {fault}") from None
         values = {name.replace("-", "_"): tuple(v) if isinstance(v, list) else v for name, v in content.items()}
+    values = {**(otherwise or {}), **values}
     for name in names:
         if (text := environment.get(ENVIRONMENT_PREFIX + name.upper())) is not None:
             values[name] = from_text(name, text)

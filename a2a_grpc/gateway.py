@@ -12,6 +12,7 @@ import ssl
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager, suppress
+from functools import partial
 from typing import Any, Final
 
 from a2a_stubs import v1, v1_grpc
@@ -25,10 +26,12 @@ from a2a_grpc.client_auth import Channel, Tls
 from a2a_grpc.client_cards import Found, Verify, trusted
 from a2a_grpc.client_streams import number_of
 from a2a_grpc.client_wires import DEADLINE, GrpcWire
-from a2a_grpc.config import OptionError
+from a2a_grpc.config import OptionError, Options
 from a2a_grpc.errors import A2AError, InvalidAgentResponseError, UnavailableError, VersionNotSupportedError
 from a2a_grpc.gateway_log import Log
+from a2a_grpc.gateway_tasks import CONFIGS, Asking, Keeper
 from a2a_grpc.protojson import encode
+from a2a_grpc.tasks.engine import Engine
 from a2a_grpc.tasks.state import TERMINAL
 
 log: Final = logging.getLogger("a2a_grpc.gateway")
@@ -46,6 +49,9 @@ DOUBTED: Final = "The card of the agent behind this gateway is not to be trusted
 """What callers read in place of an extended card that is refused; the log says more."""
 
 STOPPING: Final = "The server is stopping"
+
+PUSH: Final = ("pass", "own")
+"""Whose push notification configs are: the upstream's, or the gateway's."""
 
 LOOK_SECONDS: Final = 5.0
 """Time between two looks at the upstream, and the longest that one may take."""
@@ -103,6 +109,9 @@ class Upstream(v1_grpc.A2AServiceServicer):
     it refuses is never used, and a gateway without another is not ready.
     buffer: bytes of events that are kept, in this process, for an upstream whose card does not say that its streams can
     be resumed, so that readers resume them here; default 0: none.
+    push: "pass" (default): push notification configs are the upstream's, which delivers; "own": they are kept and
+    delivered by the server that this is in, with its option `push_notifications`, also where the upstream knows nothing
+    of them.
     tenants: where the server has several agents, those that the first of them serves; alone, an upstream gets them all.
     present: how the server shows the upstream's card to a caller; set by the server.
     Each method raises what the upstream answers, and UnavailableError when it cannot be reached. Raises OptionError for
@@ -123,11 +132,16 @@ class Upstream(v1_grpc.A2AServiceServicer):
         buffer: int = 0,
         tenants: Iterable[str] = (),
         channel: Channel = Channel(),  # noqa: B008 - it cannot change
+        push: str = "pass",
     ) -> None:
         schemeless = "://" not in url or url.startswith(RESOLVED)
         self.url = f"grpc{'s' * bool(tls)}://{url}" if schemeless else url
         if verify is not None and not self.url.startswith("http"):
             raise OptionError(f"{self.url} has no card that could be verified")
+        if push not in PUSH:
+            raise OptionError(f"push must be one of {', '.join(PUSH)}, not {push!r}")
+        self.push: Final = push
+        self._keeper: Keeper | None = None
         self._verify, self._log = verify, Log(buffer) if buffer else None
         self.tenants = tuple(tenants)
         self.present: Callable[[v1.AgentCard, Call], v1.AgentCard] = lambda card, _: card
@@ -152,10 +166,18 @@ class Upstream(v1_grpc.A2AServiceServicer):
         self._tasks: set[asyncio.Task[Any]] = set()
         self._stopping = self._over = False
         for method in v1_grpc.METHODS:
-            name, gives_card = method.name, method.output is v1.AgentCard
-            setattr(self, name, self._streaming(name) if method.server_streaming else self._unary(name, gives_card))
+            name = method.name
+            setattr(self, name, self._streaming(name) if method.server_streaming else self._unary(method))
 
     # -- life
+
+    def keep(self, name: str, engine: Engine, options: Options) -> None:
+        """Let the server keep what `push` says. name: of the upstream in its server; engine, options: of that. Raises
+        OptionError."""
+        if self.push == "own":
+            if not options.push_notifications:
+                raise OptionError("push notifications of one's own need the option push_notifications")
+            self._keeper = Keeper(name, engine, options, self.connected, (*FORWARDED, DEADLINE))
 
     async def open(self) -> None:
         """Look for the upstream, now and then again every few seconds; it need not be there yet."""
@@ -207,6 +229,10 @@ class Upstream(v1_grpc.A2AServiceServicer):
 
     def _learn(self, found: v1.AgentCard | None) -> None:
         card = self._given or found or _PLAIN_CARD
+        if self.push == "own":
+            known, card = card, v1.AgentCard()
+            card.CopyFrom(known)
+            card.capabilities.push_notifications = True
         self._declared = frozenset(extension.uri for extension in (found or card).capabilities.extensions)
         if self._log is not None and RESUME_EXTENSION not in self._declared:
             known, card = card, v1.AgentCard()
@@ -244,12 +270,19 @@ class Upstream(v1_grpc.A2AServiceServicer):
 
     # -- calls
 
-    def _unary(self, operation: str, gives_card: bool) -> Callable[[Any, Call], Awaitable[Any]]:
+    def _unary(self, method: Any) -> Callable[[Any, Call], Awaitable[Any]]:
+        operation, gives_card, is_config = method.name, method.output is v1.AgentCard, method.input in CONFIGS
+
         async def called(request: Message, call: Call) -> Any:
             with self._under_way():
                 client = await self.connected()
                 asked, told = self._carried(client, request, call)
-                answer = await client.call(operation, asked, **told)
+                if self._keeper is None or not (is_config or _has_config(asked)):
+                    answer = await client.call(operation, asked, **told)
+                elif is_config:
+                    answer = await self._keeper.configs(operation, asked, Asking(client, call, told), method.output)
+                else:
+                    answer = await self._keeper.send(operation, asked, Asking(client, call, told))
             return self.present(await self._judged(answer), call) if gives_card else answer
 
         return called
@@ -268,7 +301,13 @@ class Upstream(v1_grpc.A2AServiceServicer):
                 client = await self.connected()
                 keeps = self._log is not None and RESUME_EXTENSION not in self._declared
                 way = self._kept if keeps else self._passed
-                async with aclosing(way(client, operation, request, call)) as events:
+                made = partial(way, client, operation, call=call)
+                if self._keeper is None or not _has_config(request):
+                    source = made(request)
+                else:
+                    asked, told = self._carried(client, request, call)
+                    source = self._keeper.stream(asked, Asking(client, call, told), made)
+                async with aclosing(source) as events:
                     async for event in events:
                         self._tasks.discard(task)  # what waits for the reader does not wait for the upstream
                         yield event
@@ -363,6 +402,13 @@ class Upstream(v1_grpc.A2AServiceServicer):
         finally:
             self._tasks.discard(task)
             self._running.leave()
+
+
+def _has_config(request: Any) -> bool:
+    """Whether a message brings a push notification config."""
+    return isinstance(request, v1.SendMessageRequest) and request.configuration.HasField(
+        "task_push_notification_config"
+    )
 
 
 def _is_plain(value: str) -> bool:

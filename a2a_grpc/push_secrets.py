@@ -61,6 +61,11 @@ class Seal:
                 raise OptionError("there is no cryptography: install a2a-grpc[secrets]") from None
             self._ciphers = [aead.AESGCM(_key(text)) for text in keys]
 
+    @property
+    def keyed(self) -> bool:
+        """Whether anything is sealed at all."""
+        return bool(self._ciphers)
+
     def close(self, config: bytes, task_id: str, config_id: str) -> bytes:
         """The form in which a config is kept."""
         if not self._ciphers:

@@ -69,8 +69,8 @@ class Server:
     agents: one Agent, or an Upstream, which makes the server a gateway; or several by name. With several, each is
     reached on HTTP below `/<name>` (and `/api/a2a/<name>`, card at `/api/.well-known/<name>/agent-card.json`), and by
     tenant `<name>` at the root and on gRPC; calls without a tenant go to the first.
-    options: default Options(). store, bus: default as the options say, in memory where there is no Agent; beside a
-    store of your own, hints stay within the process unless you hand in a bus, too, or name one.
+    options: default Options(). store, bus: default as the options say, in memory where no agent and no upstream keeps
+    anything; beside a store of your own, hints stay within the process unless you hand in a bus, too, or name one.
     interceptors: surround every call, the first outermost.
     authenticators: what callers must show, see auth; default as the options say, which is nothing. authorizer: whether
     a known caller may make a call; default always. owner: whose tasks a call is about, default its caller's subject.
@@ -96,7 +96,8 @@ class Server:
         self.agents = dict(agents) if isinstance(agents, Mapping) else {"": agents}
         local = {name: agent for name, agent in self.agents.items() if isinstance(agent, Agent)}
         self._upstreams = [agent for agent in self.agents.values() if isinstance(agent, Upstream)]
-        self.store = store or (open_store(self.options) if local or not self.agents else MemoryStore())
+        keeps = local or not self.agents or any(upstream.push == "own" for upstream in self._upstreams)
+        self.store = store or (open_store(self.options) if keeps else MemoryStore())
         _check_names(self.agents, self.options)
         self.engine = Engine(
             self.telemetry.store(self.store),
@@ -314,6 +315,7 @@ class Server:
         if isinstance(agent, Agent):
             return A2AService(name, agent, self.engine, self.options, self._cards.extended(name, agent), owner)
         agent.present = self._cards.presented(name)
+        agent.keep(name, self.engine, self.options)
         return agent
 
     def _guarded(self, service: Any, agent: str = "") -> Any:

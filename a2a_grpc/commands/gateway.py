@@ -24,7 +24,7 @@ from a2a_grpc.commands.words import (
     options_parser,
     url_word,
 )
-from a2a_grpc.gateway import CREDENTIALS, FORWARDED, Upstream
+from a2a_grpc.gateway import CREDENTIALS, FORWARDED, PUSH, Upstream
 
 SIGNED: Final = (
     ("signed-by", "FILE", "in this file"),
@@ -62,6 +62,9 @@ def parser() -> argparse.ArgumentParser:
         help="gRPC: connections that share the calls (default: 1); HTTP: at most (default: any)")  # fmt: skip
     add("--buffer", type=_mebibytes, default=0, metavar="MIB",
         help="MiB of events to keep to resume streams of an upstream that cannot; default: 0")  # fmt: skip
+    add("--push", choices=PUSH, default=PUSH[0],
+        help="who keeps push notification configs and delivers: pass: the upstream; own: the gateway, from its store;"
+        " default: %(default)s")  # fmt: skip
     add("--forward", action="append", type=name_word, default=[], metavar="NAME",
         help=f"a header of callers that goes on, beside {', '.join(FORWARDED + CREDENTIALS)}")  # fmt: skip
     return made
@@ -122,8 +125,12 @@ def ready(words: Sequence[str]) -> Ready:
         "headers": dict(arguments.pop("upstream_header")),
         "forward": (*FORWARDED, *forward),
         "buffer": arguments.pop("buffer"),
+        "push": arguments.pop("push"),
         "channel": Channel(*(arguments.pop(f"upstream_{name}") for name in ("keepalive", "balance", "connections"))),
     }
+    if settings["push"] == "own":
+        arguments["push_notifications"] = True
+    arguments["otherwise"] = {"store": "memory:"}
     files = [arguments.pop(f"upstream_{name}") for name in ("ca", "cert", "key")]
     signed = [arguments.pop(f"upstream_{name.replace('-', '_')}") for name, *_ in SIGNED]
     if len({name for name, _ in told}) < len(told):

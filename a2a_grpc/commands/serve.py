@@ -122,7 +122,7 @@ def serving(found: Ready, report: workers.Report, command: tuple[Any, Sequence[s
             raise UsageError("both grpc and http are switched off: there is nothing to serve on")
         if options.workers > 1:
             telemetry_logs.begin(options)
-            workers.check(options, stored=command[0] is run)
+            workers.check(options, stored=command[0] is run or options.push_notifications)
             return workers.run(options.workers, _work, command, report)
         if options.engine == "envoy":
             return int(part("envoy", "envoy").run(options, command, report))

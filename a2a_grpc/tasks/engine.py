@@ -32,6 +32,7 @@ from a2a_grpc.tasks.feed import Feeds
 from a2a_grpc.tasks.handle import TurnEnded
 from a2a_grpc.tasks.listing import Page, entries_of, entry_of
 from a2a_grpc.tasks.posts import Posts
+from a2a_grpc.tasks.relay import Relays
 from a2a_grpc.tasks.run import Runtime, Turn
 from a2a_grpc.tasks.start import Start, joined, new_id, now_ms, with_ids
 from a2a_grpc.tasks.state import ENDS, INTERRUPTED, TERMINAL, Fold, set_status, state_of, status_event
@@ -131,7 +132,9 @@ class Engine:
         self._cancels = Cancels(self._runtime, self.view)
         self._posts = Posts(self._runtime)
         hear = self._cancels.hear, self._posts.hear
-        self.upkeep = Upkeep(self._runtime, self.agents, self._rerun, hear, self._posts.look)
+        self.relays = Relays(self._runtime)
+        """The tasks that others work on and that are kept here."""
+        self.upkeep = Upkeep(self._runtime, self.agents, self._rerun, hear, self._posts.look, self.relays)
         self.push = Deliverer(store, bus, options, holder, poster)
         self._sends: dict[tuple[Scope, str], Started] = {}
 
@@ -204,7 +207,7 @@ class Engine:
         replies = self.agents[scope.agent].handler.replies
         if replies and digest and (joined := await self._joined(scope, request.message, digest)):
             return joined
-        self._check_room(call)
+        self.check_room(call)
         now, task_id = now_ms(), new_id()
         request = with_ids(request, task_id, request.message.context_id or new_id())
         message = request.message
@@ -221,7 +224,7 @@ class Engine:
             context_id=message.context_id,
             take=self._lease(now, trace_of(call.metadata)),
             dedupe=self._dedupe(message, digest, task_id),
-            push_configs=self._push_configs(call, request, task_id),
+            push_configs=self.push_configs(call, request, task_id),
         )
         fold = Fold(self.options.keep_status_messages)
         start = Start(scope, call, request, task_id, message.context_id, fold, opening, (payload,))
@@ -289,7 +292,7 @@ class Engine:
         self, call: Call, row: TaskRow, fold: Fold, request: v1.SendMessageRequest, digest: bytes
     ) -> Started:
         """Take a waiting task for the next turn; raises Conflict if somebody else was faster (BL-10)."""
-        self._check_room(call)
+        self.check_room(call)
         if (stale := self._runtime.turns.get(row.task_id)) is not None:
             stale.stop(LeaseLost("another replica had the task"))
         request = with_ids(request, row.task_id, row.context_id)
@@ -303,7 +306,7 @@ class Engine:
             now,
             take=self._lease(now, trace_of(call.metadata)),
             dedupe=self._dedupe(request.message, digest, row.task_id),
-            push_configs=self._push_configs(call, request, row.task_id),
+            push_configs=self.push_configs(call, request, row.task_id),
         )
         start = Start(
             row.scope,
@@ -353,7 +356,7 @@ class Engine:
         raise UnsupportedOperationError("The task is being worked on")
 
     async def _posted(self, call: Call, scope: Scope, request: v1.SendMessageRequest) -> Started:
-        for config in self._push_configs(call, request, request.message.task_id):
+        for config in self.push_configs(call, request, request.message.task_id):
             await self.push.put(scope, config)
         return Started(request.message.task_id)
 
@@ -387,7 +390,8 @@ class Engine:
     def _turn(self, start: Start) -> Turn:
         return Turn(self._runtime, self.agents[start.scope.agent], start)
 
-    def _check_room(self, call: Call) -> None:
+    def check_room(self, call: Call) -> None:
+        """Whether one more task may be worked on for a caller. Raises ResourceExhaustedError."""
         if self.draining:
             raise UnavailableError("The server is stopping")
         # A function that does not hear of its cancel keeps its room: else sends and cancels could make ever more.
@@ -402,7 +406,7 @@ class Engine:
     def _lease(self, now: int, trace: str, attempt: int = 1) -> LeaseTaken:
         return LeaseTaken(self._runtime.holder, now + int(self.options.lease * 1000), attempt, trace)
 
-    def _push_configs(self, call: Call, request: v1.SendMessageRequest, task_id: str) -> tuple[PushConfig, ...]:
+    def push_configs(self, call: Call, request: v1.SendMessageRequest, task_id: str) -> tuple[PushConfig, ...]:
         """The config inside a send; without an id it gets that of the task, so that repeating it replaces it (L-20)."""
         if not request.configuration.HasField("task_push_notification_config"):
             return ()

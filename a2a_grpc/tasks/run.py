@@ -55,7 +55,10 @@ class Runtime(Process):
 
 class Turn(Commits):
     """See the module, and Commits. `over` is done when the turn is over. `fault`: why it broke off, None if it ended
-    well or another replica has it. `posted`: the numbers of the Posts that it was handed."""
+    well or another replica has it. `posted`: the numbers of the Posts that it was handed.
+    `awaited`: whether a process that stops waits for its end."""
+
+    awaited = True
 
     def __init__(self, runtime: Runtime, agent: Agent, start: Start) -> None:
         super().__init__(runtime, start)

@@ -18,6 +18,7 @@ from a2a_grpc.agent import Agent
 from a2a_grpc.errors import UnavailableError
 from a2a_grpc.tasks.bus import Listener
 from a2a_grpc.tasks.parts import agent_message
+from a2a_grpc.tasks.relay import Relays
 from a2a_grpc.tasks.run import Runtime
 from a2a_grpc.tasks.start import now_ms
 from a2a_grpc.tasks.state import INTERRUPTED, Fold, state_of, status_event, status_ms
@@ -99,16 +100,18 @@ class Upkeep:
         rerun: Rerun,
         hear: Sequence[Listener],
         look: Callable[[], Awaitable[None]],
+        relays: Relays,
     ) -> None:
         self._runtime = runtime
         self._look = look
         self._agents = agents
         self._rerun = rerun
         self._hear = hear
+        self._relays = relays
         self._loops: list[asyncio.Task[Any]] = []
         self._watch: Watch | None = None
         self._listening = False
-        self.taken_over = {"canceled": 0, "rerun": 0, "failed": 0}
+        self.taken_over = {"canceled": 0, "rerun": 0, "failed": 0, "followed": 0}
         """How many lost turns were settled here, by what became of them."""
         self._renewed = 0.0  # when the leases were renewed, by a clock that is never set
 
@@ -204,6 +207,8 @@ class Upkeep:
         store, options = self._runtime.store, self._runtime.options
         agent = self._agents.get(row.scope.agent)
         fold = await folded(store, row, options.keep_status_messages)
+        if row.scope.agent in self._relays:
+            return self._counted("followed", await self._relays.again(row, fold))
         if row.cancel is not None:
             log.warning("task %s: its turn was lost; it is canceled as asked", row.task_id)
             return self._counted("canceled", await close_task(self._runtime, row, fold, v1.TASK_STATE_CANCELED, ""))
@@ -262,8 +267,8 @@ class Upkeep:
     async def drain(self, grace: float) -> None:
         """Let running turns end within `grace` seconds, then settle what is left."""
         turns = list(self._runtime.turns.values())
-        if turns and grace > 0:
-            await asyncio.wait([turn.over for turn in turns], timeout=grace)
+        if grace > 0 and any(turn.awaited for turn in turns):
+            await asyncio.wait([turn.over for turn in turns if turn.awaited], timeout=grace)
         left = [turn for turn in turns if not turn.over.done()]
         again = [turn for turn in left if turn.agent.rerun_lost_turns and turn.token]
         await asyncio.gather(*(turn.settle(LOST_TEXT) for turn in left if turn not in again))

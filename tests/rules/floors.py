@@ -10,14 +10,14 @@ FLOORS = {
         push_post push_secrets signing tasks tasks.bus tasks.bus_nats tasks.bus_postgres tasks.bus_remote
         tasks.cancels tasks.commits tasks.context tasks.engine tasks.feed tasks.fence tasks.handle tasks.invoke
         tasks.listing tasks.memory tasks.parts tasks.posts tasks.postgres tasks.postgres_commits tasks.postgres_link
-        tasks.postgres_reads tasks.run tasks.schema tasks.schema_postgres tasks.sqlite tasks.sqlite_file tasks.start
-        tasks.state
-        tasks.store tasks.upkeep tasks.views telemetry telemetry_logs telemetry_otel telemetry_parts verification""",
+        tasks.postgres_reads tasks.relay tasks.run tasks.schema tasks.schema_postgres tasks.sqlite tasks.sqlite_file
+        tasks.start tasks.state tasks.store tasks.upkeep tasks.views telemetry telemetry_logs telemetry_otel
+        telemetry_parts verification""",
     3: """bindings bindings.asgi bindings.asgi_exchange bindings.asgi_grpc bindings.cors bindings.grpc
         bindings.health bindings.http bindings.http_plain bindings.jsonrpc bindings.mounts bindings.openapi
         bindings.reflection bindings.rest bindings.rpc bindings.sse bindings.streams bindings.tls bindings.wire
         card_pages client client_auth client_calls client_cards client_dial client_retries client_streams
-        client_wires gateway gateway_log inspector push_receiver remote routing service sync""",
+        client_wires gateway gateway_log gateway_tasks inspector push_receiver remote routing service sync""",
     4: """__main__ adapters adapters.langgraph adapters.openai_chat adapters.process admin admin_views cli commands
         commands.call commands.card commands.chat commands.completion commands.db commands.doctor
         commands.gateway commands.mcp commands.push commands.reaching commands.serve commands.telling

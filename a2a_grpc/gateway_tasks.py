@@ -1,0 +1,289 @@
+"""What a gateway keeps of tasks that its upstream works on: their events, and push notification configs of its own.
+
+Laws: no operation is named here. Who may see a task, and what it is, the upstream says each time; what is kept here is
+its log, told by one subscription for each task, whatever wire and version the upstream speaks, and taken up again when
+that breaks, by another process if need be. Webhooks are push.py's, and what configs mean is service.py's: here is only
+that there is a task for them. Credentials of callers are kept for a restart only where they can be sealed (SEC-05).
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import orjson
+from a2a_stubs import v1, v1_grpc
+from google.protobuf.message import Message
+
+from a2a_grpc.agent import Agent
+from a2a_grpc.call import GRPC, RESUME_EXTENSION, Call, trace_of
+from a2a_grpc.client import Client
+from a2a_grpc.client_retries import Retries
+from a2a_grpc.client_streams import Told, number_of
+from a2a_grpc.config import Options
+from a2a_grpc.errors import A2AError, TaskNotFoundError, UnavailableError
+from a2a_grpc.push_secrets import Sealed
+from a2a_grpc.service import A2AService
+from a2a_grpc.tasks.engine import Engine
+from a2a_grpc.tasks.relay import Relay
+from a2a_grpc.tasks.state import ENDS, TERMINAL, state_of
+from a2a_grpc.tasks.store import PushConfig, Scope, TaskRow
+
+log: Final = logging.getLogger("a2a_grpc.gateway")
+
+Source = AsyncGenerator[v1.StreamResponse, None]
+
+AGAIN: Final = Retries(first=0.25, most=60.0)
+"""Pauses before a subscription that has ended is made anew, while there is no news."""
+
+READ: Final = next(row.name for row in v1_grpc.METHODS if row.input is v1.GetTaskRequest)
+SUBSCRIBE: Final = next(row.name for row in v1_grpc.METHODS if row.input is v1.SubscribeToTaskRequest)
+
+CONFIGS: Final = tuple(row.input for row in v1_grpc.METHODS if "PushNotificationConfig" in row.input.DESCRIPTOR.name)
+"""Requests about push notification configs."""
+
+_INLINE: Final = "configuration.taskPushNotificationConfig."
+
+
+class Asking(NamedTuple):
+    """A call on its way: the client of the upstream, the call, and the headers and extensions beside its message."""
+
+    client: Client
+    call: Call
+    told: Mapping[str, Any]
+
+    async def task(self, task_id: str, **more: Any) -> v1.Task:
+        """A task as its caller may see it."""
+        request = v1.GetTaskRequest(id=task_id, tenant=self.call.tenant, **more)
+        found: v1.Task = await self.client.call(READ, request, **self.told)
+        return found
+
+
+async def _no_card(_: Call) -> None:
+    """The configs' service shows no card."""
+
+
+class _Configs(A2AService):
+    """Of the service of an agent that is somewhere else, what is about push notification configs."""
+
+    def _scope(self, call: Call, unknown: Any = TaskNotFoundError) -> Scope:
+        return Scope(self._name, call.tenant, "")
+
+    def check(self, config: v1.TaskPushNotificationConfig, path: str = "") -> None:
+        """Refuse what no webhook may be. Raises InvalidParamsError."""
+        self._content.check_webhook(config, path)
+
+
+class Keeper:
+    """The tasks of one upstream, as they are kept.
+
+    name: of the upstream in its server; engine: of the server, with the store; connected: gives the client; fleeting:
+    names of headers that are of one call alone, and are not used for others. Raises what the upstream answers.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        engine: Engine,
+        options: Options,
+        connected: Callable[[], Awaitable[Client]],
+        fleeting: Sequence[str],
+    ) -> None:
+        self._name, self._engine, self._options = name, engine, options
+        self._connected, self._fleeting = connected, frozenset(fleeting)
+        agent = Agent(name="upstream", description="Somewhere else", version="0", skills=[])
+        self._configs = _Configs(name, agent, engine, options, _no_card)
+        self._headers: dict[str, dict[str, str]] = {}
+        engine.relays.add(name, self._follow)
+
+    def _scope(self, call: Call) -> Scope:
+        """The upstream says whose a task is, so no owner is told apart here."""
+        return Scope(self._name, call.tenant, "")
+
+    # -- what callers ask
+
+    async def configs(self, operation: str, request: Any, asking: Asking, empty: Callable[[], Message]) -> Any:
+        """An operation on the push notification configs of a task. empty: makes the answer for a task without any."""
+        if request.task_id:
+            task = await asking.task(request.task_id)
+            if isinstance(request, v1.TaskPushNotificationConfig):
+                self._configs.check(request)
+                await self._begin(asking, task)
+            elif empty is not v1.TaskPushNotificationConfig and not await self._row(asking, task.id):
+                return empty()
+        return await getattr(self._configs, operation)(request, asking.call)
+
+    async def _row(self, asking: Asking, task_id: str) -> TaskRow | None:
+        return await self._engine.store.task(self._scope(asking.call), task_id)
+
+    async def send(self, operation: str, request: v1.SendMessageRequest, asking: Asking) -> v1.SendMessageResponse:
+        """A message with a push notification config, which hears of everything from the first event on: the upstream is
+        asked to answer at once, and who wants to wait for the end waits here."""
+        row = await self._row(asking, request.message.task_id)
+        async with self._inline(request, asking) as asked:
+            asked.configuration.return_immediately = True
+            answer: v1.SendMessageResponse = await asking.client.call(operation, asked, **asking.told)
+        if not answer.HasField("task"):
+            return answer
+        await self._heard(answer.task, request, asking)
+        if not request.configuration.return_immediately and answer.task.status.state not in ENDS:
+            answer.task.CopyFrom(await self._settled(asking, answer.task.id, row.sequence if row else 0, request))
+        return answer
+
+    async def stream(
+        self, request: v1.SendMessageRequest, asking: Asking, way: Callable[[v1.SendMessageRequest], Source]
+    ) -> Source:
+        """As `send`, for a stream, which `way` makes."""
+        async with self._inline(request, asking) as asked, AsyncExitStack() as stack:
+            events = await stack.enter_async_context(aclosing(way(asked)))
+            first = await anext(events, None)
+            left = stack.pop_all()
+        async with left:
+            if first is None:
+                return
+            if first.HasField("task"):
+                await self._heard(first.task, request, asking)
+            elif task_id := getattr(getattr(first, str(first.WhichOneof("payload"))), "task_id", ""):
+                await self._heard(await asking.task(task_id), request, asking)
+            yield first
+            async for event in events:
+                yield event
+
+    @asynccontextmanager
+    async def _inline(self, request: v1.SendMessageRequest, asking: Asking) -> AsyncIterator[v1.SendMessageRequest]:
+        """Around a message with a config: the message without it. Where there is a task already, the config is made
+        first, and gone again if the message is refused."""
+        config = request.configuration.task_push_notification_config
+        self._configs.check(config, _INLINE)
+        asked = v1.SendMessageRequest()
+        asked.CopyFrom(request)
+        asked.configuration.ClearField("task_push_notification_config")
+        scope, task_id, before = self._scope(asking.call), request.message.task_id, None
+        name, push = config.id or task_id, self._engine.push
+        if task_id:
+            await push.check_room(scope, task_id, name)
+            await self._begin(asking, await asking.task(task_id))
+            before = await self._engine.store.push_config(scope, task_id, name)
+            for made in self._engine.push_configs(asking.call, request, task_id):
+                await push.put(scope, made)
+        try:
+            yield asked
+        except A2AError:
+            if task_id and before is None:
+                await push.drop(scope, task_id, name)
+            raise
+
+    async def _heard(self, task: v1.Task, request: v1.SendMessageRequest, asking: Asking) -> None:
+        """A message has made a task, for which it has brought a config."""
+        if not request.message.task_id:
+            await self._begin(asking, task, self._engine.push_configs(asking.call, request, task.id))
+
+    async def _settled(self, asking: Asking, task_id: str, after: int, request: v1.SendMessageRequest) -> v1.Task:
+        """The task once it has ended or waits for its caller."""
+        more = {}
+        if request.configuration.HasField("history_length"):
+            more["history_length"] = request.configuration.history_length
+        async with aclosing(self._engine.batches(self._scope(asking.call), task_id, after)) as batches:
+            async for events in batches:
+                if any(state_of(event.payload) in ENDS for event in events):
+                    task = await asking.task(task_id, **more)
+                    if task.status.state in ENDS:
+                        return task
+        return await asking.task(task_id, **more)
+
+    async def _begin(self, asking: Asking, task: v1.Task, configs: Sequence[PushConfig] = ()) -> None:
+        """See to it that a task is kept and followed, with these configs."""
+        scope, relays = self._scope(asking.call), self._engine.relays
+        if task.status.state not in TERMINAL and not relays.running(scope, task.id):
+            self._engine.check_room(asking.call)
+        headers = {name: value for name, value in asking.told["headers"].items() if name not in self._fleeting}
+        self._headers[task.id] = headers
+        seal = self._engine.push.seal
+        kept = seal.close(orjson.dumps(headers), task.id, "") if seal.keyed and headers else b""
+        try:
+            made = await relays.begin(scope, task, configs, kept, trace_of(asking.call.metadata))
+        finally:
+            if not relays.running(scope, task.id):
+                self._headers.pop(task.id, None)
+        for config in () if made else configs:
+            await self._engine.push.put(scope, config)
+
+    # -- what the upstream says
+
+    async def _follow(self, relay: Relay) -> None:
+        """Tell a relay what the upstream says of its task (see Follow)."""
+        if relay.kept and relay.task_id not in self._headers:
+            with suppress(Sealed):  # then it is followed with the gateway's own credentials
+                self._headers[relay.task_id] = orjson.loads(self._engine.push.seal.open(relay.kept, relay.task_id, ""))
+        place, failures, heard = _Place(relay.sequence), 0, time.monotonic()
+        try:
+            while time.monotonic() < heard + self._options.retain_stuck:
+                for step in (self._subscribed, self._looked):
+                    try:
+                        await step(relay, place)
+                    except TaskNotFoundError:
+                        log.warning("task %s: the upstream knows it no more", relay.task_id)
+                        return
+                    except A2AError as fault:
+                        log.info("task %s: following it broke off: %s", relay.task_id, fault.message)
+                        place.last = place.last if isinstance(fault, UnavailableError) else ""
+                    if relay.ending:
+                        return
+                if relay.sequence > place.seen:
+                    place.seen, failures, heard = relay.sequence, 0, time.monotonic()
+                await asyncio.sleep(AGAIN.growing(failures))
+                failures += 1
+        finally:
+            self._headers.pop(relay.task_id, None)
+
+    async def _told(self, relay: Relay) -> tuple[Client, str, dict[str, Any]]:
+        """The client, the tenant, and what goes beside the messages of who follows."""
+        client = await self._connected()
+        return client, relay.scope.tenant, {"headers": self._headers.get(relay.task_id, {})}
+
+    async def _subscribed(self, relay: Relay, place: "_Place") -> None:
+        """One subscription, to its end, after the last event whose number is known."""
+        client, tenant, told = await self._told(relay)
+        asks = client.interface.protocol_binding == GRPC
+        request = v1.SubscribeToTaskRequest(id=relay.task_id, tenant=tenant)
+        told["extensions"] = (RESUME_EXTENSION,) if asks else ()
+        async with aclosing(client.events(SUBSCRIBE, request, last_event_id=place.last, **told)) as events:
+            async for event in events:
+                number = number_of(event, keep=False)
+                await self._tell(relay, event)
+                place.last = str(number or "") if asks else events.last_event_id
+                if relay.ending:
+                    return
+
+    async def _looked(self, relay: Relay, _: "_Place") -> None:
+        """A look at the task, for what no subscription has told."""
+        client, tenant, told = await self._told(relay)
+        task = await client.call(READ, v1.GetTaskRequest(id=relay.task_id, tenant=tenant), extensions=(), **told)
+        await self._tell(relay, v1.StreamResponse(task=task))
+
+    async def _tell(self, relay: Relay, event: v1.StreamResponse) -> None:
+        """Tell an event; of a whole task, what was not told before."""
+        kind = event.WhichOneof("payload")
+        if kind == "task" and event.task.id == relay.task_id:
+            told, status = Told(), event.task.status
+            told.take(v1.StreamResponse(task=await relay.known()), whole=True)
+            news = told.news(event.task)
+            if status.state in TERMINAL and not any(each.HasField("status_update") for each in news):
+                about: dict[str, Any] = {"task_id": relay.task_id, "context_id": relay.context_id}
+                news.append(v1.StreamResponse(status_update=v1.TaskStatusUpdateEvent(**about, status=status)))
+            for each in news:
+                await relay.tell(each)
+        elif kind in ("status_update", "artifact_update") and getattr(event, kind).task_id == relay.task_id:
+            await relay.tell(event)
+
+
+@dataclass(slots=True)
+class _Place:
+    """How far a task was followed. seen: number of the last event here when there was news; last: of the last event of
+    the upstream, "" if it has none."""
+
+    seen: int
+    last: str = ""

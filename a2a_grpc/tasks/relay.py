@@ -1,0 +1,200 @@
+"""Tasks that somebody else works on, and that are kept here: each in a turn that tells what happens there.
+
+Laws: events are told as they came, and nothing is added to them; where they come from is said by a `Follow`. Such a
+turn has a lease as any other, so of several processes one follows a task, and when that is gone another goes on. It is
+let go of, not failed, when it cannot be followed any longer: what has become of the task is not ours to say.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, NamedTuple
+
+from a2a_stubs import v1
+
+from a2a_grpc.agent import Agent
+from a2a_grpc.call import Call
+from a2a_grpc.errors import TaskNotFoundError
+from a2a_grpc.tasks.handle import TurnEnded
+from a2a_grpc.tasks.run import Runtime, Turn
+from a2a_grpc.tasks.start import Start, failure, joined, now_ms
+from a2a_grpc.tasks.state import TERMINAL, Fold, state_of
+from a2a_grpc.tasks.store import (
+    Change,
+    Conflict,
+    LeaseLost,
+    LeaseTaken,
+    PushConfig,
+    Scope,
+    StoreError,
+    TaskRow,
+)
+from a2a_grpc.tasks.views import folded
+
+LET_GO: Final = LeaseLost("the task is followed no longer")
+
+
+class Relay(Turn):
+    """One task that is followed. follow: tells what happens; first: the task, where it is not kept yet; token: of the
+    lease, where it has been taken already. kept: what was put beside the task for whoever follows it."""
+
+    awaited = False
+
+    def __init__(
+        self, runtime: Runtime, agent: Agent, start: Start, follow: "Follow", first: v1.Task | None, token: int = 0
+    ) -> None:
+        super().__init__(runtime, agent, start)
+        self.kept = start.author_state
+        self._follow, self._first = follow, first
+        if token:
+            self.token, self.leased, self._opening = token, time.monotonic(), None
+            self.outcome.set_result(self.task_id)
+
+    async def tell(self, payload: v1.StreamResponse) -> None:
+        """Take an event in; one that ends the task is stored when this returns. Raises TurnEnded after the end, and
+        when the lease is lost."""
+        state = state_of(payload)
+        if state not in TERMINAL:
+            await self.put(payload)
+            self._state = state or self._state
+            return
+        await self._check(0)
+        self._emit(payload)
+        self.ending = state
+        self._flush_soon()
+        await self._until(self.sequence)
+
+    async def known(self) -> v1.Task:
+        """The task as it was told so far. Raises TurnEnded."""
+        await self._until(self.sequence)
+        return self.fold.task()
+
+    async def _drive(self) -> None:
+        try:
+            if self._first is not None:
+                await self.tell(v1.StreamResponse(task=self._first))
+                await self._until(self.sequence)
+            if not self.ending:
+                await self._follow(self)
+        except (TurnEnded, asyncio.CancelledError):
+            pass
+        except Exception as fault:
+            failure(f"task {self.task_id}: following it failed", fault)
+        finally:
+            if not (self.ending or self.stopped):
+                await self._let_go()
+
+    async def _let_go(self) -> None:
+        try:
+            await self._until(self.sequence)
+            release = Change(self.scope, self.task_id, self.durable, now_ms(), token=self.token, release=True)
+            await self._runtime.store.commit(release)
+        except (TurnEnded, StoreError):
+            pass
+        finally:
+            self.stop(LET_GO)
+
+    def _announce(self) -> None:
+        """Nothing is said that was not heard."""
+
+    def _add_snapshot(self, change: Change, ends: bool) -> None:
+        """The time of a status, by which retention goes, is ours: clocks elsewhere may be wrong."""
+        super()._add_snapshot(change, ends)
+        if change.snapshot is not None:
+            change.snapshot = change.snapshot._replace(status_ms=change.now_ms)
+
+
+Follow = Callable[[Relay], Awaitable[None]]
+"""Tells a relay what happens to its task, until that ends; returns before when it cannot be followed any longer."""
+
+
+class _Followed(NamedTuple):
+    agent: Agent
+    follow: Follow
+
+
+class Relays:
+    """The followed tasks of a process, by the agents that work on them elsewhere."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._agents: dict[str, _Followed] = {}
+
+    def add(self, name: str, follow: Follow) -> None:
+        """Tasks whose scope names this agent are followed from now on, also those that were followed by a process that
+        is gone."""
+        agent = Agent(name=name or "upstream", description="Somewhere else", version="0", skills=[])
+        agent.rerun_lost_turns = True
+        self._agents[name] = _Followed(agent, follow)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._agents
+
+    def running(self, scope: Scope, task_id: str) -> bool:
+        """Whether a task is followed by this process."""
+        return self._runtime.local(scope, task_id) is not None
+
+    async def begin(
+        self, scope: Scope, task: v1.Task, configs: Sequence[PushConfig] = (), kept: bytes = b"", trace: str = ""
+    ) -> bool:
+        """See to it that a task is kept and, unless it has ended, followed by somebody.
+
+        configs: made with it, so that they hear everything; False if it was there before them, and they are not made.
+        kept: for whoever follows it; trace: of the call that it is for, see call.trace_of. Raises TaskNotFoundError if
+        its id is that of a task of another scope.
+        """
+        store = self._runtime.store
+        if self.running(scope, task.id):
+            return False
+        row = await store.task(scope, task.id)
+        if row is None:
+            context_id = task.context_id or task.id
+            opening = Change(scope, task.id, 0, now_ms(), context_id, take=self._lease(trace), push_configs=configs)
+            opening.author_state = kept
+            fold = Fold(self._runtime.options.keep_status_messages)
+            try:
+                await joined(self._relay(scope, task.id, context_id, fold, opening, kept, task).outcome)
+                return True
+            except StoreError:
+                if (row := await store.task(scope, task.id)) is None:
+                    raise TaskNotFoundError from None
+        if row.state not in TERMINAL and not (row.holder and now_ms() < row.lease_until_ms):
+            await self._take(row, await folded(store, row, self._runtime.options.keep_status_messages), kept, trace)
+        return False
+
+    async def again(self, row: TaskRow, fold: Fold) -> bool:
+        """Follow a task whose process is gone; False if somebody else was faster."""
+        return await self._take(row, fold, row.author_state, row.trace)
+
+    async def _take(self, row: TaskRow, fold: Fold, kept: bytes, trace: str) -> bool:
+        if self.running(row.scope, row.task_id):
+            return False
+        take = Change(row.scope, row.task_id, row.sequence, now_ms(), take=self._lease(trace), author_state=kept)
+        take.over = self._runtime.store.exclusive  # where every lease of others is dead
+        try:
+            token = await self._runtime.store.commit(take)
+        except Conflict:
+            return False
+        opening = Change(row.scope, row.task_id, row.sequence, take.now_ms)
+        self._relay(row.scope, row.task_id, row.context_id, fold, opening, kept, None, token)
+        return True
+
+    def _relay(
+        self,
+        scope: Scope,
+        task_id: str,
+        context_id: str,
+        fold: Fold,
+        opening: Change,
+        kept: bytes,
+        first: v1.Task | None,
+        token: int = 0,
+    ) -> Relay:
+        agent, follow = self._agents[scope.agent]
+        call = Call("", tenant=scope.tenant)
+        start = Start(scope, call, v1.SendMessageRequest(), task_id, context_id, fold, opening, (), author_state=kept)
+        return Relay(self._runtime, agent, start, follow, first, token)
+
+    def _lease(self, trace: str) -> LeaseTaken:
+        runtime = self._runtime
+        return LeaseTaken(runtime.holder, now_ms() + int(runtime.options.lease * 1000), trace=trace)
