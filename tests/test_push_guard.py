@@ -5,6 +5,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from aiohttp import web
 from a2a_grpc.config import OptionError, Options
 from a2a_grpc.push_guard import FORBIDDEN, UNUSABLE, Guard
 from a2a_grpc.push_post import HttpPoster
+from tests.name_server import PUBLIC, apart
 from tests.peers import listening
 
 OPEN = """https://hooks.example/in?x=1 http://hooks.example:8080/ https://HOOKS.example./ https://8.8.8.8/
@@ -174,3 +176,20 @@ async def test_a_config_from_a_laxer_time_is_judged_again_before_it_is_called() 
             outcome = await made.post(f"http://{host}:{port}/", {}, b"")
             assert not outcome.delivered and outcome.said.startswith("its address")
         assert asked == []
+
+
+@pytest.mark.requirement("PUSH-21", "BL-05", "SEC-03")
+async def test_a_real_name_server_that_changes_its_mind_gets_nobody_inside(tmp_path: Path) -> None:
+    """Looked up by the system, dialed over TCP: what arrived is told by the socket that it arrived at."""
+    found = await asyncio.to_thread(apart, tmp_path)
+    if found is None:
+        pytest.skip("needs namespaces of its own (unshare)")
+    asked = found.pop("asked")
+    refused = {name: [[], f"{name} stands for no address that webhooks may have"] for name in found}
+    assert found == {
+        "steady.example": [[[PUBLIC], ""]] * 2,
+        "flips.example": [[[PUBLIC], ""], refused["flips.example"]],
+        "mixed.example": [[[PUBLIC], ""]] * 2,
+        **{name: [refused[name]] * 2 for name in ("inside.example", "mapped.example")},
+    }
+    assert all(asked.values()), asked
