@@ -28,7 +28,7 @@ from a2a_grpc.client_streams import number_of
 from a2a_grpc.client_wires import DEADLINE, GrpcWire
 from a2a_grpc.config import OptionError, Options
 from a2a_grpc.errors import A2AError, InvalidAgentResponseError, UnavailableError, VersionNotSupportedError
-from a2a_grpc.gateway_log import Log
+from a2a_grpc.gateway_log import Log, Source
 from a2a_grpc.gateway_tasks import CONFIGS, Asking, Keeper
 from a2a_grpc.protojson import encode
 from a2a_grpc.tasks.engine import Engine
@@ -107,8 +107,9 @@ class Upstream(v1_grpc.A2AServiceServicer):
     see also `CREDENTIALS`. card: for an upstream that has none at its address; default a plain one. tls: authorities of
     one's own and a client certificate, as of Client. verify: judges each card of the upstream, as of Client; one that
     it refuses is never used, and a gateway without another is not ready.
-    buffer: bytes of events that are kept, in this process, for an upstream whose card does not say that its streams can
-    be resumed, so that readers resume them here; default 0: none.
+    buffer: bytes of events that are kept for an upstream whose card does not say that its streams can be resumed, so
+    that readers resume them here: all together in this process, or, where the server has a store that outlives it, of
+    each task there, also after a restart and for other servers on that store; default 0: none.
     push: "pass" (default): push notification configs are the upstream's, which delivers; "own": they are kept and
     delivered by the server that this is in, with its option `push_notifications`, also where the upstream knows nothing
     of them.
@@ -142,7 +143,9 @@ class Upstream(v1_grpc.A2AServiceServicer):
             raise OptionError(f"push must be one of {', '.join(PUSH)}, not {push!r}")
         self.push: Final = push
         self._keeper: Keeper | None = None
-        self._verify, self._log = verify, Log(buffer) if buffer else None
+        self.buffer: Final = buffer
+        self._log = Log(buffer) if buffer else None
+        self._verify = verify
         self.tenants = tuple(tenants)
         self.present: Callable[[v1.AgentCard, Call], v1.AgentCard] = lambda card, _: card
         self.card = card or _PLAIN_CARD
@@ -171,13 +174,17 @@ class Upstream(v1_grpc.A2AServiceServicer):
 
     # -- life
 
-    def keep(self, name: str, engine: Engine, options: Options) -> None:
-        """Let the server keep what `push` says. name: of the upstream in its server; engine, options: of that. Raises
-        OptionError."""
-        if self.push == "own":
-            if not options.push_notifications:
-                raise OptionError("push notifications of one's own need the option push_notifications")
-            self._keeper = Keeper(name, engine, options, self.connected, (*FORWARDED, DEADLINE))
+    def keep(self, name: str, engine: Engine, options: Options, lasting: bool) -> None:
+        """Let the server keep what `push` and `buffer` say. name: of the upstream in its server; engine, options: of
+        that; lasting: whether its store outlives the process, and is to have the events. Raises OptionError."""
+        own, stores = self.push == "own", lasting and self.buffer > 0
+        if own and not options.push_notifications:
+            raise OptionError("push notifications of one's own need the option push_notifications")
+        if own or stores:
+            most = self.buffer if stores else 0
+            self._keeper = Keeper(name, engine, options, self.connected, (*FORWARDED, DEADLINE), own, most)
+        if stores:
+            self._log = None
 
     async def open(self) -> None:
         """Look for the upstream, now and then again every few seconds; it need not be there yet."""
@@ -234,7 +241,7 @@ class Upstream(v1_grpc.A2AServiceServicer):
             card.CopyFrom(known)
             card.capabilities.push_notifications = True
         self._declared = frozenset(extension.uri for extension in (found or card).capabilities.extensions)
-        if self._log is not None and RESUME_EXTENSION not in self._declared:
+        if self._logs:
             known, card = card, v1.AgentCard()
             card.CopyFrom(known)
             card.capabilities.extensions.add(uri=RESUME_EXTENSION)
@@ -270,6 +277,11 @@ class Upstream(v1_grpc.A2AServiceServicer):
 
     # -- calls
 
+    @property
+    def _logs(self) -> bool:
+        """Whether streams are kept here, since the upstream cannot resume them."""
+        return self.buffer > 0 and RESUME_EXTENSION not in self._declared
+
     def _unary(self, method: Any) -> Callable[[Any, Call], Awaitable[Any]]:
         operation, gives_card, is_config = method.name, method.output is v1.AgentCard, method.input in CONFIGS
 
@@ -277,12 +289,12 @@ class Upstream(v1_grpc.A2AServiceServicer):
             with self._under_way():
                 client = await self.connected()
                 asked, told = self._carried(client, request, call)
-                if self._keeper is None or not (is_config or _has_config(asked)):
+                if self.push != "own" or self._keeper is None or not (is_config or _has_config(asked)):
                     answer = await client.call(operation, asked, **told)
                 elif is_config:
                     answer = await self._keeper.configs(operation, asked, Asking(client, call, told), method.output)
                 else:
-                    answer = await self._keeper.send(operation, asked, Asking(client, call, told))
+                    answer = await self._keeper.send(operation, Asking(client, call, told, asked))
             return self.present(await self._judged(answer), call) if gives_card else answer
 
         return called
@@ -299,14 +311,10 @@ class Upstream(v1_grpc.A2AServiceServicer):
         async def called(request: Message, call: Call) -> AsyncGenerator[v1.StreamResponse, None]:
             with self._under_way() as task:
                 client = await self.connected()
-                keeps = self._log is not None and RESUME_EXTENSION not in self._declared
-                way = self._kept if keeps else self._passed
-                made = partial(way, client, operation, call=call)
-                if self._keeper is None or not _has_config(request):
-                    source = made(request)
+                if self._keeper is not None and (self._logs or (self.push == "own" and _has_config(request))):
+                    source = self._stored(client, operation, request, call)
                 else:
-                    asked, told = self._carried(client, request, call)
-                    source = self._keeper.stream(asked, Asking(client, call, told), made)
+                    source = (self._kept if self._logs else self._passed)(client, operation, request, call)
                 async with aclosing(source) as events:
                     async for event in events:
                         self._tasks.discard(task)  # what waits for the reader does not wait for the upstream
@@ -316,6 +324,23 @@ class Upstream(v1_grpc.A2AServiceServicer):
                         self._tasks.add(task)
 
         return called
+
+    def _stored(self, client: Client, operation: str, request: Any, call: Call) -> Source:
+        """A stream of a task that the server keeps."""
+        assert self._keeper is not None
+        asked, told = self._carried(client, request, call)
+        if not self._logs:
+            way = partial(self._passed, client, operation, call=call)
+            return self._keeper.stream(Asking(client, call, told, asked), way, logged=False)
+        told["headers"].pop(DEADLINE, None)  # what is kept outlives its first reader
+        if RESUME_EXTENSION in call.extensions:
+            call.activated = (*call.activated, RESUME_EXTENSION)
+        begin: Any = partial(client.events, operation, **told)
+        if isinstance(asked, v1.SendMessageRequest):
+            events = self._keeper.stream(Asking(client, call, told, asked), begin, logged=True)
+        else:
+            events = self._keeper.subscribe(Asking(client, call, told), asked.id, partial(begin, asked))
+        return _all_numbered(events, call)
 
     async def _passed(
         self, client: Client, operation: str, request: Any, call: Call
@@ -414,6 +439,12 @@ def _has_config(request: Any) -> bool:
 def _is_plain(value: str) -> bool:
     """Whether every wire can carry a header's value."""
     return value.isascii() and value.isprintable()
+
+
+async def _all_numbered(events: Source, call: Call) -> Source:
+    async with aclosing(events):
+        async for event in events:
+            yield _numbered(event, call)
 
 
 async def _without_ids(events: Events) -> AsyncGenerator[v1.StreamResponse, None]:

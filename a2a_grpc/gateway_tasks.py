@@ -30,7 +30,7 @@ from a2a_grpc.service import A2AService
 from a2a_grpc.tasks.engine import Engine
 from a2a_grpc.tasks.relay import Relay
 from a2a_grpc.tasks.state import ENDS, TERMINAL, state_of
-from a2a_grpc.tasks.store import PushConfig, Scope, TaskRow
+from a2a_grpc.tasks.store import Scope, TaskRow
 
 log: Final = logging.getLogger("a2a_grpc.gateway")
 
@@ -49,11 +49,13 @@ _INLINE: Final = "configuration.taskPushNotificationConfig."
 
 
 class Asking(NamedTuple):
-    """A call on its way: the client of the upstream, the call, and the headers and extensions beside its message."""
+    """A call on its way: the client of the upstream, the call, the headers and extensions beside its message, and that
+    if it is one to send, with its push notification config."""
 
     client: Client
     call: Call
     told: Mapping[str, Any]
+    message: v1.SendMessageRequest = v1.SendMessageRequest()
 
     async def task(self, task_id: str, **more: Any) -> v1.Task:
         """A task as its caller may see it."""
@@ -81,7 +83,9 @@ class Keeper:
     """The tasks of one upstream, as they are kept.
 
     name: of the upstream in its server; engine: of the server, with the store; connected: gives the client; fleeting:
-    names of headers that are of one call alone, and are not used for others. Raises what the upstream answers.
+    names of headers that are of one call alone, and are not used for others; own: whether push
+    notification configs are kept here; most: bytes of the log of one task, 0
+    where only push notifications need it. Raises what the upstream answers.
     """
 
     def __init__(
@@ -91,13 +95,16 @@ class Keeper:
         options: Options,
         connected: Callable[[], Awaitable[Client]],
         fleeting: Sequence[str],
+        own: bool,
+        most: int,
     ) -> None:
         self._name, self._engine, self._options = name, engine, options
-        self._connected, self._fleeting = connected, frozenset(fleeting)
+        self._connected, self._fleeting, self._own = connected, frozenset(fleeting), own
         agent = Agent(name="upstream", description="Somewhere else", version="0", skills=[])
         self._configs = _Configs(name, agent, engine, options, _no_card)
         self._headers: dict[str, dict[str, str]] = {}
-        engine.relays.add(name, self._follow)
+        self._sources: dict[str, _Chained] = {}
+        engine.relays.add(name, self._follow, most)
 
     def _scope(self, call: Call) -> Scope:
         """The upstream says whose a task is, so no owner is told apart here."""
@@ -119,43 +126,106 @@ class Keeper:
     async def _row(self, asking: Asking, task_id: str) -> TaskRow | None:
         return await self._engine.store.task(self._scope(asking.call), task_id)
 
-    async def send(self, operation: str, request: v1.SendMessageRequest, asking: Asking) -> v1.SendMessageResponse:
+    async def send(self, operation: str, asking: Asking) -> v1.SendMessageResponse:
         """A message with a push notification config, which hears of everything from the first event on: the upstream is
         asked to answer at once, and who wants to wait for the end waits here."""
+        request = asking.message
         row = await self._row(asking, request.message.task_id)
-        async with self._inline(request, asking) as asked:
+        async with self._inline(asking) as asked:
             asked.configuration.return_immediately = True
             answer: v1.SendMessageResponse = await asking.client.call(operation, asked, **asking.told)
         if not answer.HasField("task"):
             return answer
-        await self._heard(answer.task, request, asking)
+        await self._begin(asking, answer.task)
         if not request.configuration.return_immediately and answer.task.status.state not in ENDS:
-            answer.task.CopyFrom(await self._settled(asking, answer.task.id, row.sequence if row else 0, request))
+            answer.task.CopyFrom(await self._settled(asking, answer.task.id, row.sequence if row else 0))
         return answer
 
-    async def stream(
-        self, request: v1.SendMessageRequest, asking: Asking, way: Callable[[v1.SendMessageRequest], Source]
-    ) -> Source:
-        """As `send`, for a stream, which `way` makes."""
-        async with self._inline(request, asking) as asked, AsyncExitStack() as stack:
-            events = await stack.enter_async_context(aclosing(way(asked)))
-            first = await anext(events, None)
-            left = stack.pop_all()
-        async with left:
-            if first is None:
+    async def stream(self, asking: Asking, way: Callable[[v1.SendMessageRequest], Source], logged: bool) -> Source:
+        """A stream that a message begins, which `way` makes. logged: its events come out of the log, with their numbers
+        in `call.position`; else they are passed on, and what is kept is a push notification config."""
+        async with AsyncExitStack() as stack:
+            async with self._inline(asking) as asked:
+                events = await stack.enter_async_context(aclosing(way(asked)))
+                first = await anext(events, None)
+            task = None if first is None else await self._task_of(asking, first)
+            if task is None or first is None or not logged:
+                if task is not None and not logged:
+                    await self._begin(asking, task)
+                if first is not None:
+                    yield first
+                async for event in events:
+                    yield event
                 return
-            if first.HasField("task"):
-                await self._heard(first.task, request, asking)
-            elif task_id := getattr(getattr(first, str(first.WhichOneof("payload"))), "task_id", ""):
-                await self._heard(await asking.task(task_id), request, asking)
-            yield first
+            stack.pop_all()
+        await self._begin(asking, task, _Chained(first, events))
+        closes = self._options.close_on_input_required
+        async with aclosing(self._read(asking, task.id, None if asking.message.message.task_id else 0)) as events:
+            async for event in events:
+                yield event
+                if closes and event.HasField("status_update") and state_of(event) == v1.TASK_STATE_INPUT_REQUIRED:
+                    return
+
+    async def subscribe(self, asking: Asking, task_id: str, way: Callable[[], Source]) -> Source:
+        """The events of a task, out of the log, from after `call.resume` if that is known; of one that has ended and is
+        not kept, what `way` gives, which the upstream says."""
+        task, after = await asking.task(task_id), asking.call.resume
+        row = await self._row(asking, task_id)
+        if task.status.state in TERMINAL and (after is None or row is None):
+            asking.call.position = 0
+            if after is not None:
+                yield v1.StreamResponse(task=task)
+                return
+            async with aclosing(way()) as events:
+                async for event in events:
+                    yield event
+            return
+        await self._begin(asking, task)
+        if after is not None and not await self._has(asking, task_id, after):
+            after = None
+        async with aclosing(self._read(asking, task_id, after)) as events:
             async for event in events:
                 yield event
 
+    async def _has(self, asking: Asking, task_id: str, after: int) -> bool:
+        """Whether everything after a number is kept."""
+        row = await self._row(asking, task_id)
+        found = await self._engine.store.events(self._scope(asking.call), task_id, after, 1)
+        return row is not None and (found[0].sequence == after + 1 if found else row.sequence == after)
+
+    async def _read(self, asking: Asking, task_id: str, after: int | None) -> Source:
+        """The log of a task after a number, or the task as it is and what follows; the number of each in
+        `call.position`. Raises UnavailableError when what comes next is no longer kept."""
+        call, scope = asking.call, self._scope(asking.call)
+        if after is None:
+            view = await self._engine.view(scope, task_id)
+            after = call.position = view.sequence
+            yield v1.StreamResponse(task=view.task)
+            if view.task.status.state in TERMINAL:
+                return
+        async with aclosing(self._engine.batches(scope, task_id, after)) as batches:
+            async for events in batches:
+                for number, payload in events:
+                    if number != after + 1:
+                        raise UnavailableError(f"events up to {number - 1} are no longer kept")
+                    after = call.position = number
+                    yield payload
+
+    async def _task_of(self, asking: Asking, event: v1.StreamResponse) -> v1.Task | None:
+        """The task that an event is about, None for a message."""
+        if event.HasField("task"):
+            return event.task
+        task_id = getattr(getattr(event, str(event.WhichOneof("payload")), None), "task_id", "")
+        return None if event.HasField("message") or not task_id else await asking.task(task_id)
+
     @asynccontextmanager
-    async def _inline(self, request: v1.SendMessageRequest, asking: Asking) -> AsyncIterator[v1.SendMessageRequest]:
-        """Around a message with a config: the message without it. Where there is a task already, the config is made
-        first, and gone again if the message is refused."""
+    async def _inline(self, asking: Asking) -> AsyncIterator[v1.SendMessageRequest]:
+        """Around a message: as it goes on, without its push notification config. Where there is a task already, that is
+        made first, and gone again if the message is refused."""
+        request = asking.message
+        if not (self._own and request.configuration.HasField("task_push_notification_config")):
+            yield request
+            return
         config = request.configuration.task_push_notification_config
         self._configs.check(config, _INLINE)
         asked = v1.SendMessageRequest()
@@ -176,16 +246,11 @@ class Keeper:
                 await push.drop(scope, task_id, name)
             raise
 
-    async def _heard(self, task: v1.Task, request: v1.SendMessageRequest, asking: Asking) -> None:
-        """A message has made a task, for which it has brought a config."""
-        if not request.message.task_id:
-            await self._begin(asking, task, self._engine.push_configs(asking.call, request, task.id))
-
-    async def _settled(self, asking: Asking, task_id: str, after: int, request: v1.SendMessageRequest) -> v1.Task:
+    async def _settled(self, asking: Asking, task_id: str, after: int) -> v1.Task:
         """The task once it has ended or waits for its caller."""
-        more = {}
-        if request.configuration.HasField("history_length"):
-            more["history_length"] = request.configuration.history_length
+        more, asked = {}, asking.message.configuration
+        if asked.HasField("history_length"):
+            more["history_length"] = asked.history_length
         async with aclosing(self._engine.batches(self._scope(asking.call), task_id, after)) as batches:
             async for events in batches:
                 if any(state_of(event.payload) in ENDS for event in events):
@@ -194,20 +259,29 @@ class Keeper:
                         return task
         return await asking.task(task_id, **more)
 
-    async def _begin(self, asking: Asking, task: v1.Task, configs: Sequence[PushConfig] = ()) -> None:
-        """See to it that a task is kept and followed, with these configs."""
-        scope, relays = self._scope(asking.call), self._engine.relays
+    async def _begin(self, asking: Asking, task: v1.Task, source: "_Chained | None" = None) -> None:
+        """See to it that a task is kept and followed, with the push notification config of the message that made it.
+        source: tells what happens to it, and is closed if nobody needs it."""
+        scope, relays, message = self._scope(asking.call), self._engine.relays, asking.message
         if task.status.state not in TERMINAL and not relays.running(scope, task.id):
             self._engine.check_room(asking.call)
+        brings = self._own and not message.message.task_id
+        configs = self._engine.push_configs(asking.call, message, task.id) if brings else ()
         headers = {name: value for name, value in asking.told["headers"].items() if name not in self._fleeting}
-        self._headers[task.id] = headers
         seal = self._engine.push.seal
         kept = seal.close(orjson.dumps(headers), task.id, "") if seal.keyed and headers else b""
+        self._headers[task.id] = headers
+        if source is not None:
+            self._sources[task.id] = source
+        made = False
         try:
             made = await relays.begin(scope, task, configs, kept, trace_of(asking.call.metadata))
         finally:
             if not relays.running(scope, task.id):
                 self._headers.pop(task.id, None)
+            needed = made and task.status.state not in TERMINAL
+            if source is not None and not needed and self._sources.get(task.id) is source:
+                await self._sources.pop(task.id).aclose()
         for config in () if made else configs:
             await self._engine.push.put(scope, config)
 
@@ -246,6 +320,12 @@ class Keeper:
 
     async def _subscribed(self, relay: Relay, place: "_Place") -> None:
         """One subscription, to its end, after the last event whose number is known."""
+        if (source := self._sources.pop(relay.task_id, None)) is not None:
+            async with aclosing(source):
+                async for event in source:
+                    number_of(event, keep=False)
+                    await self._tell(relay, event)
+            return
         client, tenant, told = await self._told(relay)
         asks = client.interface.protocol_binding == GRPC
         request = v1.SubscribeToTaskRequest(id=relay.task_id, tenant=tenant)
@@ -278,6 +358,19 @@ class Keeper:
                 await relay.tell(each)
         elif kind in ("status_update", "artifact_update") and getattr(event, kind).task_id == relay.task_id:
             await relay.tell(event)
+
+
+class _Chained:
+    """An event, and the stream that it was taken from."""
+
+    def __init__(self, first: v1.StreamResponse, rest: Source) -> None:
+        self._first, self._rest = first, rest
+        self.aclose = rest.aclose
+
+    async def __aiter__(self) -> Source:
+        yield self._first
+        async for event in self._rest:
+            yield event
 
 
 @dataclass(slots=True)

@@ -96,7 +96,7 @@ class Server:
         self.agents = dict(agents) if isinstance(agents, Mapping) else {"": agents}
         local = {name: agent for name, agent in self.agents.items() if isinstance(agent, Agent)}
         self._upstreams = [agent for agent in self.agents.values() if isinstance(agent, Upstream)]
-        keeps = local or not self.agents or any(upstream.push == "own" for upstream in self._upstreams)
+        keeps = local or not self.agents or any(each.push == "own" or each.buffer for each in self._upstreams)
         self.store = store or (open_store(self.options) if keeps else MemoryStore())
         _check_names(self.agents, self.options)
         self.engine = Engine(
@@ -315,7 +315,7 @@ class Server:
         if isinstance(agent, Agent):
             return A2AService(name, agent, self.engine, self.options, self._cards.extended(name, agent), owner)
         agent.present = self._cards.presented(name)
-        agent.keep(name, self.engine, self.options)
+        agent.keep(name, self.engine, self.options, isinstance(self.store, HasSchema))
         return agent
 
     def _guarded(self, service: Any, agent: str = "") -> Any:

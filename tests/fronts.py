@@ -64,7 +64,7 @@ def make_agent() -> Agent:
 async def gateway(*to: Any, **settings: Any) -> AsyncIterator[Server]:
     """A server in front of an upstream; further keywords are those of Upstream, or `server`: those of Server."""
     more = settings.pop("server", {})
-    options = Options(**HERE, **more.pop("options", {}))
+    options = Options(**{"store": "memory:", **HERE, **more.pop("options", {})})
     async with Server(Upstream(*to, **settings), options, **more) as front:
         yield front
 

@@ -234,15 +234,10 @@ async def test_a_task_that_the_agent_has_lost_is_followed_no_longer() -> None:
         async with wire_of(front, JSONRPC, V1) as client:
             await client.create_push_config(hook(hooks.url, task_id="t1"))
         service.fault = errors.TaskNotFoundError()
-        service._one = _gone  # type: ignore[method-assign]
         await eventually(lambda: _none(front))
         row = await front.store.task(Scope("", "", ""), "t1")
         assert row is not None and row.holder == "" and row.state == v1.TASK_STATE_WORKING
         assert not states(hooks.got)
-
-
-async def _gone(*_: Any) -> Any:
-    raise errors.TaskNotFoundError
 
 
 async def test_no_more_tasks_are_followed_than_turns_may_run() -> None:

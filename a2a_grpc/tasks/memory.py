@@ -57,6 +57,7 @@ class _Entry:
     events: list[Event] = field(default_factory=list)
     push: dict[str, _Push] = field(default_factory=dict)
     sent_as: list[str] = field(default_factory=list)
+    dropped: int = 0  # events that are forgotten
 
 
 @dataclass(slots=True)
@@ -218,7 +219,19 @@ class MemoryStore:
     async def events(self, scope: Scope, task_id: str, after: int, limit: int) -> list[Event]:
         """Events after a number (see Store.events)."""
         entry = self._find(scope, task_id)
-        return entry.events[after : after + limit] if entry else []
+        if entry is None:
+            return []
+        start = max(after - entry.dropped, 0)
+        return entry.events[start : start + limit]
+
+    async def shorten(self, scope: Scope, task_id: str, upto: int) -> None:
+        """Forget events (see Store.shorten)."""
+        entry = self._find(scope, task_id)
+        if entry is not None and not entry.push:
+            count = min(upto, entry.row.folded) - entry.dropped
+            if count > 0:
+                del entry.events[:count]
+                entry.dropped += count
 
     async def tasks(self, scope: Scope, query: TaskQuery) -> TaskPage:
         """A page of tasks (see Store.tasks)."""

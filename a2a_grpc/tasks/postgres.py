@@ -103,6 +103,10 @@ class PostgresStore:
         """Events after a number (see Store.events)."""
         return await self._reads.events(scope, task_id, after, limit)
 
+    async def shorten(self, scope: Scope, task_id: str, upto: int) -> None:
+        """Forget events (see Store.shorten)."""
+        await self._link.rows(sql.SHORTEN, sql.values_of(scope, task_id=task_id, upto=upto))
+
     async def tasks(self, scope: Scope, query: TaskQuery) -> TaskPage:
         """A page of tasks and their number, both of one moment (see Store.tasks)."""
         filters = frozenset(name for name in sql.FILTERS if getattr(query, name))

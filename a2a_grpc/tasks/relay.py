@@ -26,6 +26,7 @@ from a2a_grpc.tasks.store import (
     LeaseTaken,
     PushConfig,
     Scope,
+    Snapshot,
     StoreError,
     TaskRow,
 )
@@ -36,16 +37,18 @@ LET_GO: Final = LeaseLost("the task is followed no longer")
 
 class Relay(Turn):
     """One task that is followed. follow: tells what happens; first: the task, where it is not kept yet; token: of the
-    lease, where it has been taken already. kept: what was put beside the task for whoever follows it."""
+    lease, where it has been taken already. kept: what was put beside the task for whoever follows it. most: bytes of
+    its log, of which what is oldest is forgotten, 0 for all of it; tasks with push configs keep all."""
 
     awaited = False
 
     def __init__(
-        self, runtime: Runtime, agent: Agent, start: Start, follow: "Follow", first: v1.Task | None, token: int = 0
+        self, runtime: Runtime, followed: "Followed", start: Start, first: v1.Task | None, token: int = 0
     ) -> None:
-        super().__init__(runtime, agent, start)
+        super().__init__(runtime, followed.agent, start)
         self.kept = start.author_state
-        self._follow, self._first = follow, first
+        self._follow, self._first, self._half = followed.follow, first, followed.most // 2
+        self._grown, self._mark = 0, self.sequence
         if token:
             self.token, self.leased, self._opening = token, time.monotonic(), None
             self.outcome.set_result(self.task_id)
@@ -57,6 +60,10 @@ class Relay(Turn):
         if state not in TERMINAL:
             await self.put(payload)
             self._state = state or self._state
+            if self._half:
+                self._grown += payload.ByteSize()
+                if self._grown >= self._half:
+                    await self._shorten()
             return
         await self._check(0)
         self._emit(payload)
@@ -69,6 +76,15 @@ class Relay(Turn):
         await self._until(self.sequence)
         return self.fold.task()
 
+    async def _shorten(self) -> None:
+        """Forget what had come before the log was as long the last time; the snapshot then speaks for it."""
+        await self._until(self.sequence)
+        now, store = now_ms(), self._runtime.store
+        folded = Snapshot(self.fold.state, now, self.fold.head(), self.fold.artifacts(), self.durable)
+        await store.commit(Change(self.scope, self.task_id, self.durable, now, token=self.token, snapshot=folded))
+        await store.shorten(self.scope, self.task_id, self._mark)
+        self._grown, self._mark = 0, self.sequence
+
     async def _drive(self) -> None:
         try:
             if self._first is not None:
@@ -76,7 +92,7 @@ class Relay(Turn):
                 await self._until(self.sequence)
             if not self.ending:
                 await self._follow(self)
-        except (TurnEnded, asyncio.CancelledError):
+        except (TurnEnded, LeaseLost, asyncio.CancelledError):
             pass
         except Exception as fault:
             failure(f"task {self.task_id}: following it failed", fault)
@@ -108,9 +124,12 @@ Follow = Callable[[Relay], Awaitable[None]]
 """Tells a relay what happens to its task, until that ends; returns before when it cannot be followed any longer."""
 
 
-class _Followed(NamedTuple):
+class Followed(NamedTuple):
+    """How the tasks of an agent that is somewhere else are followed; see Relay."""
+
     agent: Agent
     follow: Follow
+    most: int
 
 
 class Relays:
@@ -118,14 +137,14 @@ class Relays:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._agents: dict[str, _Followed] = {}
+        self._agents: dict[str, Followed] = {}
 
-    def add(self, name: str, follow: Follow) -> None:
+    def add(self, name: str, follow: Follow, most: int = 0) -> None:
         """Tasks whose scope names this agent are followed from now on, also those that were followed by a process that
-        is gone."""
+        is gone. most: see Relay."""
         agent = Agent(name=name or "upstream", description="Somewhere else", version="0", skills=[])
         agent.rerun_lost_turns = True
-        self._agents[name] = _Followed(agent, follow)
+        self._agents[name] = Followed(agent, follow, most)
 
     def __contains__(self, name: str) -> bool:
         return name in self._agents
@@ -190,10 +209,9 @@ class Relays:
         first: v1.Task | None,
         token: int = 0,
     ) -> Relay:
-        agent, follow = self._agents[scope.agent]
         call = Call("", tenant=scope.tenant)
         start = Start(scope, call, v1.SendMessageRequest(), task_id, context_id, fold, opening, (), author_state=kept)
-        return Relay(self._runtime, agent, start, follow, first, token)
+        return Relay(self._runtime, self._agents[scope.agent], start, first, token)
 
     def _lease(self, trace: str) -> LeaseTaken:
         runtime = self._runtime

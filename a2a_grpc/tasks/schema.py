@@ -150,6 +150,10 @@ TASK: Final = f"{_FULL_ROW} WHERE task_id = :task_id AND {MINE}"
 EVENTS: Final = f"""SELECT sequence, payload FROM events WHERE task = {_TASK} AND sequence > :after
     ORDER BY sequence LIMIT :limit"""
 
+SHORTEN: Final = f"""DELETE FROM events WHERE task = {_TASK} AND sequence <= :upto
+    AND sequence <= (SELECT folded FROM tasks WHERE id = events.task)
+    AND NOT EXISTS (SELECT 1 FROM push_configs WHERE push_configs.task = events.task)"""
+
 
 def page(filters: Set[str]) -> str:
     """Rows of a page, newest first. filters: of `context_id`, `state`, `since_ms`, `before`."""

@@ -94,6 +94,11 @@ class SQLiteStore:
         rows = await self._file.rows(sql.EVENTS, _of(scope, task_id=task_id, after=after, limit=limit))
         return [Event(sequence, v1.StreamResponse.FromString(payload)) for sequence, payload in rows]
 
+    async def shorten(self, scope: Scope, task_id: str, upto: int) -> None:
+        """Forget events (see Store.shorten)."""
+        values = _of(scope, task_id=task_id, upto=upto)
+        await self._file.write(lambda connection: connection.execute(sql.SHORTEN, values).rowcount)
+
     async def tasks(self, scope: Scope, query: TaskQuery) -> TaskPage:
         """A page of tasks and their number, both of one moment (see Store.tasks)."""
         filters = frozenset(name for name in sql.FILTERS if getattr(query, name))

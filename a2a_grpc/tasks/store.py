@@ -316,6 +316,10 @@ class Store(Protocol):
     async def events(self, scope: Scope, task_id: str, after: int, limit: int) -> list[Event]:
         """Up to `limit` events with numbers above `after`, in order; empty if the task is not in scope."""
 
+    async def shorten(self, scope: Scope, task_id: str, upto: int) -> None:
+        """Forget a task's events up to a number, as far as its snapshot speaks for them and no push config may need
+        them."""
+
     async def tasks(self, scope: Scope, query: TaskQuery) -> TaskPage:
         """A page of the scope's tasks, without one page repeating or skipping a task of another."""
 
