@@ -496,23 +496,3 @@ async def test_a_task_has_at_most_so_many_configs_also_when_they_come_at_once(st
     kept = await store.push_configs(ANN, "t", "", 9)
     assert kept is not None and len(kept) == 3
     assert await store.put_push_config(ANN, kept[0]._replace(config=b"new"), 3)
-
-
-@pytest.mark.requirement("BL-44")
-async def test_events_that_the_snapshot_speaks_for_can_be_forgotten(store: Store) -> None:
-    await create(store)
-    await store.commit(Change(ANN, "t", 1, NOW, events=events(1, "a", "b", "c")))
-    await store.shorten(ANN, "t", 3)
-    assert len(await store.events(ANN, "t", 0, 9)) == 4  # nothing else speaks for them
-    await store.commit(Change(ANN, "t", 4, NOW, snapshot=Snapshot(WORKING, NOW, b"", b"", 3)))
-    await store.shorten(STRANGERS[0], "t", 3)
-    await store.shorten(ANN, "t", 2)
-    assert [event.sequence for event in await store.events(ANN, "t", 0, 9)] == [3, 4]
-    await store.shorten(ANN, "t", 9)
-    await store.commit(Change(ANN, "t", 4, NOW, events=events(4, "d", "e")))
-    assert [event.sequence for event in await store.events(ANN, "t", 0, 9)] == [4, 5, 6]
-    assert [event.sequence for event in await store.events(ANN, "t", 4, 1)] == [5]
-    assert await store.put_push_config(ANN, config("p"), 9)
-    await store.commit(Change(ANN, "t", 6, NOW, snapshot=Snapshot(WORKING, NOW, b"", b"", 6)))
-    await store.shorten(ANN, "t", 6)
-    assert len(await store.events(ANN, "t", 0, 9)) == 3  # a webhook may need them

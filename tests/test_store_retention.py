@@ -6,7 +6,7 @@ import pytest
 
 from a2a_grpc.tasks.store import Change, Dedupe, LeaseTaken, Retention, Snapshot, Store, TaskQuery
 from tests import stores
-from tests.stores import ANN, ASKING, COMPLETED, NOW, STRANGERS, config, create, due, events, pages, text
+from tests.stores import ANN, ASKING, COMPLETED, NOW, STRANGERS, WORKING, config, create, due, events, pages, text
 
 every_store = stores.every_store
 
@@ -102,3 +102,23 @@ async def test_ten_thousand_chunks_come_back_in_order(store: Store) -> None:
     assert found == [f"{index:05}" for index in range(1, 10_001)]
     row = await store.task(ANN, "t")
     assert row is not None and row.sequence == 10_001
+
+
+@pytest.mark.requirement("BL-44")
+async def test_events_that_the_snapshot_speaks_for_can_be_forgotten(store: Store) -> None:
+    await create(store)
+    await store.commit(Change(ANN, "t", 1, NOW, events=events(1, "a", "b", "c")))
+    await store.shorten(ANN, "t", 3)
+    assert len(await store.events(ANN, "t", 0, 9)) == 4  # nothing else speaks for them
+    await store.commit(Change(ANN, "t", 4, NOW, snapshot=Snapshot(WORKING, NOW, b"", b"", 3)))
+    await store.shorten(STRANGERS[0], "t", 3)
+    await store.shorten(ANN, "t", 2)
+    assert [event.sequence for event in await store.events(ANN, "t", 0, 9)] == [3, 4]
+    await store.shorten(ANN, "t", 9)
+    await store.commit(Change(ANN, "t", 4, NOW, events=events(4, "d", "e")))
+    assert [event.sequence for event in await store.events(ANN, "t", 0, 9)] == [4, 5, 6]
+    assert [event.sequence for event in await store.events(ANN, "t", 4, 1)] == [5]
+    assert await store.put_push_config(ANN, config("p"), 9)
+    await store.commit(Change(ANN, "t", 6, NOW, snapshot=Snapshot(WORKING, NOW, b"", b"", 6)))
+    await store.shorten(ANN, "t", 6)
+    assert len(await store.events(ANN, "t", 0, 9)) == 3  # a webhook may need them
