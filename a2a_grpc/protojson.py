@@ -1,9 +1,9 @@
 """ProtoJSON both ways, compiled from the descriptors once per message type.
 
-Laws: this is the only door between JSON bytes and protocol messages; behind it are `protojson_read`, `protojson_write`
-and the single values in `protojson_values`. None of them knows a message of the protocol by name, a wire, or I/O.
-Between bytes and messages there are the plain dictionaries of the bytes library. What is compiled is kept for the life
-of the process; there are as many entries as message types in use.
+Laws: this is the only door between JSON bytes and protocol messages; behind it are `protojson_text`, `protojson_read`,
+`protojson_write` and the single values in `protojson_values`. None of them knows a message of the protocol by name, a
+wire, or I/O. Between bytes and messages there are the plain dictionaries of the bytes library. What is compiled is kept
+for the life of the process; there are as many entries as message types in use.
 """
 
 from collections.abc import Callable
@@ -13,9 +13,10 @@ from typing import Any, TypeVar, cast
 import orjson
 from google.protobuf.message import Message
 
-from a2a_grpc.errors import InvalidAgentResponseError, InvalidParamsError, ParseError
+from a2a_grpc.errors import InvalidAgentResponseError, InvalidParamsError
 from a2a_grpc.protojson_fields import REQUIRED
 from a2a_grpc.protojson_read import MAX_VIOLATIONS, decode_query, explain, filler
+from a2a_grpc.protojson_text import loads
 from a2a_grpc.protojson_values import MAX_DEPTH, join, json_of, struct_of, timestamp_text, value_of
 from a2a_grpc.protojson_write import unfit, writer
 from a2a_grpc.ready import Ready
@@ -41,46 +42,6 @@ __all__ = [
 ]
 
 _M = TypeVar("_M", bound=Message)
-
-
-def loads(body: bytes | str) -> Any:
-    """The JSON value of a body. Raises ParseError for what is not JSON, not UTF-8, holds an unpaired surrogate, NaN, an
-    infinite number or a member twice, or is nested deeper than 1024 levels (RPC-09, JSON-19, JSON-22, BL-26, BL-27).
-    """
-    try:
-        value = orjson.loads(body)
-    except (orjson.JSONDecodeError, RecursionError):
-        raise ParseError from None
-    kind = type(value)
-    if kind is dict or kind is list:
-        raw = body.encode() if isinstance(body, str) else body
-        members = _members(value)
-        # Every member has a colon. If there are more colons than members, those in strings may explain it.
-        if raw.count(b":") != members and _colons(raw) != members:
-            raise ParseError("Invalid JSON payload: a member is given twice")
-    return value
-
-
-def _members(value: Any) -> int:
-    """How many members all objects inside have together; without recursion, for the depth is the sender's choice."""
-    count, stack = 0, [value]
-    while stack:
-        items = stack.pop()
-        if type(items) is dict:
-            count += len(items)
-            items = items.values()
-        for item in items:
-            kind = type(item)
-            if kind is dict or kind is list:
-                stack.append(item)
-    return count
-
-
-def _colons(raw: bytes) -> int:
-    """How many colons of valid JSON are outside of strings: every second piece between unescaped quotes is outside."""
-    if b"\\" in raw:
-        raw = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
-    return b"".join(raw.split(b'"')[::2]).count(b":")
 
 
 def dumps(value: Any) -> bytes:

@@ -6,9 +6,8 @@ message of the protocol; `protojson_read` and `protojson_write` use these rows. 
 """
 
 import re
-from binascii import a2b_base64, b2a_base64
+from binascii import a2b_base64
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final, TypeVar
@@ -18,14 +17,7 @@ from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 from a2a_grpc.errors import InvalidAgentResponseError, Violation
-
-try:
-    import pybase64
-except ImportError:  # where it has no wheel; the standard library says the same, a large part takes it 30 times as long
-    pybase64 = None  # type: ignore[assignment]
-
-LONG: Final = 1024
-"""Characters of base64 past which pybase64 is worth its call."""
+from a2a_grpc.protojson_text import Held, quick_base64, to_base64
 
 MAX_DEPTH: Final = 30
 """Levels of objects inside one Struct or Value; lists are cheaper and may be half as deep again (JSON-18)."""
@@ -103,24 +95,21 @@ def _number(value: Any) -> float:
 
 
 def _base64(value: Any) -> bytes:
+    if type(value) is Held:
+        return value.content
     text = _string(value)
+    if (content := quick_base64(text)) is not None:
+        return content
     if "-" in text or "_" in text:
         text = text.replace("-", "+").replace("_", "/")
     if len(text) % 4 and text[-1] != "=":
         text += "=" * (-len(text) % 4)
-    if pybase64 is not None and len(text) > LONG:
-        with suppress(ValueError):  # it takes no padding too many, which the other judges
-            return bytes(pybase64.b64decode(text, validate=True))
+    if (content := quick_base64(text)) is not None:
+        return content
     try:
         return a2b_base64(text, strict_mode=True)
     except ValueError:
         raise ValueError("must be base64") from None
-
-
-def _to_base64(value: bytes) -> str:
-    if pybase64 is not None and len(value) > LONG:
-        return str(pybase64.b64encode_as_string(value))
-    return b2a_base64(value, newline=False).decode()
 
 
 def _finite(value: float) -> float:
@@ -147,7 +136,7 @@ READ: Final[Mapping[int, Callable[[Any], Any]]] = {
 
 _LONG = (_F.TYPE_INT64, _F.TYPE_SINT64, _F.TYPE_SFIXED64, _F.TYPE_UINT64, _F.TYPE_FIXED64)
 WRITE: Final[Mapping[int, Callable[[Any], Any]]] = {
-    _F.TYPE_BYTES: _to_base64,
+    _F.TYPE_BYTES: to_base64,
     **dict.fromkeys(_LONG, str),
     **dict.fromkeys((_F.TYPE_DOUBLE, _F.TYPE_FLOAT), _finite),
 }
@@ -330,6 +319,8 @@ def _plain(value: Any) -> Any:
     """What user code may also hand in, as a plain JSON value: subclasses, tuples, mappings, messages of any pool."""
     if isinstance(value, str):
         return str.__str__(value)
+    if isinstance(value, Held):
+        return value.text
     if isinstance(value, int | float):
         return int(value) if isinstance(value, int) else float(value)
     if isinstance(value, Mapping):

@@ -10,7 +10,7 @@ from google.protobuf import struct_pb2, timestamp_pb2
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
-from a2a_grpc import protojson_values
+from a2a_grpc import protojson_text, protojson_values
 from a2a_grpc.errors import InvalidAgentResponseError, InvalidParamsError
 from a2a_grpc.protojson import MAX_DEPTH, decode, encode, json_of, loads, struct_of, to_json, unfit, value_of
 
@@ -218,7 +218,7 @@ def test_a_value_that_holds_itself_is_refused() -> None:
 @pytest.mark.parametrize("text", ["QUJD", "QUI=", "QUI", "QUJD====", "QU=D", "QUJ!", "QUJD QUJD", "-_+/", "Q", "é"])
 def test_long_base64_is_read_as_short_one(monkeypatch: pytest.MonkeyPatch, text: str, quick: bool) -> None:
     if not quick:
-        monkeypatch.setattr(protojson_values, "pybase64", None)
+        monkeypatch.setattr(protojson_text, "pybase64", None)
     read, write = protojson_values.READ[FieldDescriptor.TYPE_BYTES], protojson_values.WRITE[FieldDescriptor.TYPE_BYTES]
     lead = "AAAA" * 300
     try:

@@ -109,7 +109,7 @@ class JsonRpc:
             raise MethodNotAllowedError(allow=("POST",))
         if not wire.is_json(request.headers):
             raise MediaTypeError
-        name, params = _open(request.body, envelope)
+        name, params = _open(request.body, envelope, request.headers.get(wire.VERSION_HEADER) == V1)
         asked = wire.asked_version(request, pairs)
         version = wire.offered(asked, self._options) if asked else self._unasked(name, envelope.version)
         envelope.version = version
@@ -155,9 +155,10 @@ def _peek(request: HttpRequest, envelope: _Envelope) -> None:
             _open(request.body, envelope)
 
 
-def _open(body: bytes, envelope: _Envelope) -> tuple[str, Any]:
-    """Method name and params of a request object; what is learnt on the way goes into the envelope (RPC-07, RPC-09)."""
-    value = loads(body)
+def _open(body: bytes, envelope: _Envelope, spare: bool = False) -> tuple[str, Any]:
+    """Method name and params of a request object; what is learnt on the way goes into the envelope (RPC-07, RPC-09).
+    spare: see `loads`."""
+    value = loads(body, spare=spare)
     if not isinstance(value, dict):
         text = "batches are not supported" if isinstance(value, list) else "must be an object"
         raise InvalidRequestError(violations=[("request", text)])

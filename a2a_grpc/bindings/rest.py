@@ -137,7 +137,7 @@ class Rest:
         )
         match = self._routers[version].find(request.verb, path)
         operation = reading.operation = self._rows[version][match.method.name]
-        body = _body(request)
+        body = _body(request, spare=version == V1)
         if version == V03:
             base64 = wire.BASE64_READ[self._options.v03_file_bytes]
             message, extra, reading.dialect = v03.up_rest(operation.name, match.variables, pairs, body, base64)
@@ -168,13 +168,14 @@ def reply_type(accept: str, content_type: str, default: str) -> str:
     return found or (own if own in (JSON, A2A_JSON) else default)
 
 
-def _body(request: HttpRequest) -> Any:
-    """The request's JSON body, None without one; the type of an empty body does not matter (REST-09, REST-15)."""
+def _body(request: HttpRequest, spare: bool) -> Any:
+    """The request's JSON body, None without one; the type of an empty body does not matter (REST-09, REST-15). spare:
+    see `loads`."""
     if request.verb in BODILESS or not request.body or request.body.isspace():
         return None
     if not wire.is_json(request.headers):
         raise MediaTypeError
-    return loads(request.body)
+    return loads(request.body, spare=spare)
 
 
 @cache

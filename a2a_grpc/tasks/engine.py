@@ -215,7 +215,7 @@ class Engine:
         task = payload.task
         task.id, task.context_id = task_id, message.context_id
         set_status(task.status, v1.TASK_STATE_SUBMITTED, now)
-        task.history.append(message)
+        task.history.add().CopyFrom(message)  # which `append` does by way of bytes
         opening = Change(
             scope,
             task_id,

@@ -39,7 +39,7 @@ def entry_of(task: bytes | v1.Task, history: int) -> bytes:
     if isinstance(task, bytes):
         page.tasks.add().MergeFromString(task)
     else:
-        page.tasks.append(task)
+        page.tasks.add().CopyFrom(task)
     cut(page.tasks[0], history)
     return page.SerializeToString()
 
