@@ -19,6 +19,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from a2a_grpc.admin_views import MEASURES, VIEWS, Measure
+from a2a_grpc.bindings.browsers import host_name, is_address
 from a2a_grpc.bindings.mounts import CardReader
 from a2a_grpc.bindings.wire import HttpReply, HttpRequest
 from a2a_grpc.config import Options
@@ -176,12 +177,8 @@ def _is_ours(request: web.BaseRequest, admin: tuple[str, ...]) -> bool:
     No web page reaches a unix socket."""
     if request.transport is None or not isinstance(request.transport.get_extra_info("sockname"), tuple):
         return True
-    host = request.host if request.host.endswith("]") else request.host.rpartition(":")[0] or request.host
-    if host == "localhost" or host in {address.rpartition(":")[0] for address in admin}:
-        return True
-    with suppress(ValueError):
-        return bool(ip_address(host.strip("[]")))
-    return False
+    host = host_name(request.host)
+    return is_address(host) or host in {"localhost", *map(host_name, admin)}
 
 
 def _is_local(host: str) -> bool:

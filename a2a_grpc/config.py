@@ -31,6 +31,7 @@ _ORIGIN: Final = (
     re.compile(r"\*|null|[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#]+/*"),
     "origins such as https://app.example, or *",
 )
+_HOST_NAME: Final = re.compile(r"\*|[\w.-]+|\[[0-9A-Fa-f:.]+\]", re.ASCII), "names or addresses without ports, or *"
 _HOST: Final = re.compile(r"(?:[\w-]+\.)*(?!\d+$)[\w-]+", re.ASCII), "hosts, addresses and networks"
 
 
@@ -113,6 +114,12 @@ class Options:
     public_card: bool = option(True, "show the card to everybody; off: to callers who may call")
     cors_origins: tuple[str, ...] = option(
         (), "origins such as `https://app.example` whose web pages may call; `*`: all; empty: none", form=_ORIGIN
+    )
+    allowed_hosts: tuple[str, ...] = option(
+        (),
+        "names under which HTTP is reached, such as `agent.example`, beside that of `public_url`; `*`: any; empty: any,"
+        " but bound to a loopback address without `trust_forwarded` only those of the own machine (SEC-03)",
+        form=_HOST_NAME,
     )
     inspector: str = option(
         "auto",

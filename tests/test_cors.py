@@ -72,7 +72,7 @@ async def test_a_page_may_read_answers_streams_and_refusals():
         reply = await asked("GET", made.http_url + "/.well-known/agent-card.json", origin=APP)
         assert reply.headers["vary"] == "A2A-Version, Origin"
         reply = await asked("POST", made.http_url, body, origin="https://app.example.evil", x_api_key="k", **headers)
-        assert reply.status == 200 and "access-control-allow-origin" not in reply.headers
+        assert reply.status == 403 and "access-control-allow-origin" not in reply.headers
 
 
 async def test_an_asterisk_is_every_origin_and_nothing_is_the_default():
@@ -90,11 +90,11 @@ async def test_an_asterisk_is_every_origin_and_nothing_is_the_default():
 
 @pytest.mark.requirement("SEC-03", "REST-08")
 @pytest.mark.parametrize("path", ["", "/message:send", "/v1/message:send"])
-async def test_a_page_cannot_call_without_asking_by_leaving_out_the_media_type(path: str):
+async def test_a_page_of_another_origin_is_refused_whatever_it_leaves_out(path: str):
     async with server() as made, aiohttp.ClientSession(skip_auto_headers=["Content-Type"]) as session:
         for origin, refused in (({"Origin": "https://evil.example"}, True), ({}, False)):
             async with session.post(made.http_url + path, data=b"{}", headers={"X-API-Key": "k", **origin}) as reply:
-                assert (reply.status == 415) == refused
+                assert (reply.status == 403) == refused
 
 
 @pytest.mark.requirement("SEC-02")

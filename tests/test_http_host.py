@@ -131,11 +131,13 @@ async def test_json_rpc_answers_at_the_root_and_at_its_own_path_with_and_without
 )
 async def test_the_path_reaches_the_wire_still_percent_encoded(path, ident):
     async with serving() as site:
-        request = f"GET {path}?historyLength=2 HTTP/1.1\r\nHost: x\r\nA2A-Version: 1.0\r\nConnection: close\r\n\r\n"
+        request = (
+            f"GET {path}?historyLength=2 HTTP/1.1\r\nHost: localhost\r\nA2A-Version: 1.0\r\nConnection: close\r\n\r\n"
+        )
         assert (await site.raw(request.encode())).startswith(b"HTTP/1.1 200 ")
         asked, call = site.service.calls[0]
         assert (asked.id, asked.history_length) == (ident, 2)
-        assert call.binding == "HTTP+JSON" and call.metadata["host"] == "x"
+        assert call.binding == "HTTP+JSON" and call.metadata["host"] == "localhost"
 
 
 @pytest.mark.requirement("BL-33", "EXT-02")
@@ -217,7 +219,7 @@ async def test_a_body_past_the_limit_is_refused_in_the_form_of_its_wire(chunked)
 async def test_a_body_that_says_its_size_is_refused_before_it_is_sent():
     async with serving(max_request_bytes=1024) as site:
         reader, writer = await site.dial(
-            b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999\r\nExpect: 100-continue\r\n\r\n"
+            b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999999\r\nExpect: 100-continue\r\n\r\n"
         )
         assert (await reader.readline()).startswith(b"HTTP/1.1 413 ")
         writer.close()
@@ -226,7 +228,7 @@ async def test_a_body_that_says_its_size_is_refused_before_it_is_sent():
 async def test_a_client_that_waits_for_leave_to_send_gets_it():
     async with serving() as site:
         body = json.dumps(rpc()).encode()
-        head = f"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n"
+        head = f"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n"
         reader, writer = await site.dial(head.encode())
         assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
         writer.write(body)
@@ -247,7 +249,7 @@ async def test_a_compressed_body_is_refused_cleanly(host, body):
 async def test_a_header_that_is_no_text_gets_an_answer():
     async with serving() as site:
         for start, status in (("POST / HTTP/1.1", b" 200 "), ("GET /tasks/t1 HTTP/1.1", b" 400 ")):
-            head, body = f"{start}\r\nHost: x\r\nConnection: close\r\n".encode(), json.dumps(rpc()).encode()
+            head, body = f"{start}\r\nHost: localhost\r\nConnection: close\r\n".encode(), json.dumps(rpc()).encode()
             answer = await site.raw(head + b"Content-Length: %d\r\nA2A-Version: \xff\r\n\r\n" % len(body) + body)
             assert status in answer.partition(b"\r\n")[0] and b"VERSION_NOT_SUPPORTED" in answer
 
@@ -261,7 +263,7 @@ async def test_a_header_that_is_no_text_gets_an_answer():
         b"GET /" + b"secret" * 2000 + b" HTTP/1.1\r\n\r\n",
         b"GET * HTTP/1.1\r\n",
     ]
-    + [b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
+    + [b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
 )
 async def test_bytes_that_are_no_http_get_an_error_that_does_not_repeat_them(sent):
     async with serving() as site:
@@ -275,7 +277,7 @@ async def test_bytes_that_are_no_http_get_an_error_that_does_not_repeat_them(sen
 @pytest.mark.parametrize("late", [False, True])
 async def test_a_broken_chunked_body_is_a_bad_request(late, caplog):
     async with serving(stall_timeout=0.2) as site:
-        head = b"POST /message:send HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
+        head = b"POST /message:send HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
         reader, writer = await site.dial(head if late else head + b"ZZ\r\nboom")
         if late:
             await until(lambda: len(site.host.running) == 1)
@@ -291,7 +293,7 @@ async def test_a_broken_chunked_body_is_a_bad_request(late, caplog):
 @pytest.mark.requirement("BL-35")
 async def test_a_client_that_leaves_within_its_body_leaves_nothing(caplog):
     async with serving() as site:
-        _, writer = await site.dial(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf")
+        _, writer = await site.dial(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf")
         await until(lambda: len(site.host.running) == 1)
         writer.close()
         await until(lambda: not len(site.host.running))
@@ -361,7 +363,7 @@ async def test_a_hundred_dropped_streams_leave_nothing_behind(host, caplog):
     body = json.dumps({"message": MESSAGE}).encode()
     async with host(heartbeat=0) as site:
         path = site.base.partition(site.host.address)[2] + "/message:stream"
-        head = f"POST {path} HTTP/1.1\r\nHost: x\r\nA2A-Version: 1.0\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nA2A-Version: 1.0\r\nContent-Length: {len(body)}\r\n\r\n".encode()
         site.service.events = [status(WORKING)]
         for _ in range(100):
             site.service.wait = asyncio.sleep(600)
@@ -381,7 +383,7 @@ async def test_a_stalled_reader_is_cut_off_alone(host, caplog):
     body = json.dumps({"message": MESSAGE}).encode()
     async with host(stall_timeout=0.3) as site:
         path = site.base.partition(site.host.address)[2] + "/message:stream"
-        head = f"POST {path} HTTP/1.1\r\nHost: x\r\nA2A-Version: 1.0\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nA2A-Version: 1.0\r\nContent-Length: {len(body)}\r\n\r\n".encode()
         site.service.events = [big] * 200
         reader, writer = await site.dial(head + body, limit=1024)
         await reader.readline()

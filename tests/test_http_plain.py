@@ -20,24 +20,24 @@ from a2a_grpc.config import Options
 from tests.fakes import FakeService
 
 BODY = b'{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"t"}}'
-LAST = b"GET /healthz HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n"
+LAST = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
 
 
 def post(*lines: bytes, body: bytes = BODY, first: bytes = b"POST / HTTP/1.1", size: bytes = b"") -> bytes:
     told = (b"content-length: " + (size or b"%d" % len(body)),) if size != b"none" else ()
-    head = [first, b"host: h", b"a2a-version: 1.0", b"content-type: application/json", *told, *lines]
+    head = [first, b"host: localhost", b"a2a-version: 1.0", b"content-type: application/json", *told, *lines]
     return b"\r\n".join([*head, b"", body])
 
 
 CHUNKED = b"%x\r\n%b\r\n0\r\n\r\n" % (len(BODY), BODY)
 PLAIN = {
     "a post": post(),
-    "a get": b"GET /tasks/t?historyLength=1 HTTP/1.1\r\nhost: h\r\na2a-version: 1.0\r\n\r\n",
-    "a card": b"GET /.well-known/agent-card.json HTTP/1.1\r\nhost: h\r\n\r\n",
+    "a get": b"GET /tasks/t?historyLength=1 HTTP/1.1\r\nhost: localhost\r\na2a-version: 1.0\r\n\r\n",
+    "a card": b"GET /.well-known/agent-card.json HTTP/1.1\r\nhost: localhost\r\n\r\n",
     "a stream": post(body=BODY.replace(b"GetTask", b"SubscribeToTask")),
     "no body": post(body=b"", size=b"none"),
     "odd spaces and letters": post(b"X-Odd:\t  a b \t", first=b"POST /a2a/jsonrpc HTTP/1.1"),
-    "an unknown path": b"GET /nothing HTTP/1.1\r\nhost: h\r\na2a-version: 1.0\r\n\r\n",
+    "an unknown path": b"GET /nothing HTTP/1.1\r\nhost: localhost\r\na2a-version: 1.0\r\n\r\n",
 }
 OTHER = {
     "two at once": post() + post(),
@@ -61,8 +61,8 @@ OTHER = {
     "a whole address": post(first=b"POST http://other/ HTTP/1.1"),
     "an address without its scheme": post(first=b"POST //other/ HTTP/1.1"),
     "a fragment": post(first=b"POST /#a HTTP/1.1"),
-    "a preflight": b"OPTIONS / HTTP/1.1\r\nhost: h\r\norigin: o\r\naccess-control-request-method: POST\r\n\r\n",
-    "a head": b"HEAD /.well-known/agent-card.json HTTP/1.1\r\nhost: h\r\n\r\n",
+    "a preflight": b"OPTIONS / HTTP/1.1\r\nhost: localhost\r\norigin: o\r\naccess-control-request-method: POST\r\n\r\n",
+    "a head": b"HEAD /.well-known/agent-card.json HTTP/1.1\r\nhost: localhost\r\n\r\n",
     "no HTTP": b"\x16\x03\x01hello\r\n\r\n",
     "a body past the limit": post(body=b" " * 3000),
 }

@@ -93,6 +93,7 @@ class GrpcCalls:
         if form.web:
             self._mounts.mark(headers, call.told)
         try:
+            self._mounts.browsers.check("POST", headers)
             row = call.row = self._found(exchange, form)
             remaining = _seconds(headers.get("grpc-timeout", ""))
             request = call.each() if row.asking else row.read(await call.one())

@@ -32,10 +32,14 @@ class Cors:
     def __init__(self, origins: Collection[str]) -> None:
         self._origins = frozenset(origin.rstrip("/").lower() for origin in origins)
 
+    def lists(self, origin: str) -> bool:
+        """Whether pages of an origin may call."""
+        return bool(origin) and not {"*", origin.lower()}.isdisjoint(self._origins)
+
     def headers(self, asked: Mapping[str, str]) -> dict[str, str]:
         """What is added to the answer of a request with these headers; `vary` must be joined to one that is there."""
         origin = asked.get("origin", "")
-        if not origin or not ({"*", origin.lower()} & self._origins):
+        if not self.lists(origin):
             return {"vary": "Origin"}
         return {
             "access-control-allow-origin": origin,

@@ -13,6 +13,7 @@ from typing import Any, Final
 from aiohttp import ClientPayloadError, web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from a2a_grpc.bindings.browsers import Browsers
 from a2a_grpc.bindings.http_plain import PlainHost
 from a2a_grpc.bindings.mounts import Mount, Mounts
 from a2a_grpc.bindings.streams import Running, Streams
@@ -100,6 +101,7 @@ class HttpHost:
         options = self._options
         host, _, port = options.http.rpartition(":")
         tls = tls_context(options)
+        self._mounts.browsers = Browsers(options, options.http)
         aside = _Server(self._serve, handler_cancellation=True)
         plain = PlainHost(self._mounts, options, self._streams, self.running, aside)
         server = await asyncio.get_running_loop().create_server(

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from a2a_grpc.bindings.browsers import Browsers
 from a2a_grpc.bindings.cors import Cors
 from a2a_grpc.bindings.jsonrpc import JsonRpc
 from a2a_grpc.bindings.rest import Rest
@@ -58,9 +59,11 @@ class Mount:
 
 class Mounts:
     """Everything on a host. mounts: the longest prefix that fits a path wins. options: TLS, origins, limits. ready:
-    whether new work is welcome, for `/readyz`; default always."""
+    whether new work is welcome, for `/readyz`; default always. browsers: what pages may send; replaced by a host that
+    has a port of its own."""
 
     def __init__(self, mounts: Sequence[Mount], options: Options, ready: Callable[[], bool] = lambda: True) -> None:
+        self.browsers = Browsers(options, options.http if options.engine == "envoy" else "")
         self._mounts = {mount.prefix: mount for mount in mounts}
         longest_first = sorted(self._mounts, key=len, reverse=True)
         self._prefix = re.compile(f"(?:{'|'.join(map(re.escape, longest_first))})(?=/|$)")
@@ -106,7 +109,7 @@ class Mounts:
     ) -> tuple[Answer, Refuse]:
         path = asked.path
         if (shown := self._pages.get(path)) is not None:
-            return await _page(*shown, asked, origin), self._refused
+            return await self._page(*shown, asked, origin), self._refused
         found = self._prefix.match(path)
         if found is None:
             return _text(404, "nothing is served here\n"), self._refused
@@ -120,6 +123,7 @@ class Mounts:
             return reply
 
         try:
+            self.browsers.check(asked.verb, asked.headers)
             self._check(asked.headers)
             asked.body = await read()
             if len(asked.body) > self._limit:
@@ -127,6 +131,13 @@ class Mounts:
         except A2AError as error:
             return wire.refuse(asked, error), refuse
         return await wire.answer(asked), refuse
+
+    async def _page(self, mount: Mount, page: CardReader, asked: HttpRequest, origin: str) -> HttpReply:
+        try:
+            self.browsers.check(asked.verb, asked.headers)
+            return await page(asked, origin)
+        except (Exception, asyncio.CancelledError) as fault:
+            return mount.rest.refuse(asked, outcome(fault))
 
     def _check(self, headers: Mapping[str, str]) -> None:
         """Raise MediaTypeError for a compressed body, PayloadTooLargeError for one that is announced too large."""
@@ -138,13 +149,6 @@ class Mounts:
 
     def _refused(self, asked: HttpRequest, error: A2AError) -> HttpReply:
         raise error
-
-
-async def _page(mount: Mount, page: CardReader, asked: HttpRequest, origin: str) -> HttpReply:
-    try:
-        return await page(asked, origin)
-    except (Exception, asyncio.CancelledError) as fault:
-        return mount.rest.refuse(asked, outcome(fault))
 
 
 def _text(status: int, text: str) -> HttpReply:

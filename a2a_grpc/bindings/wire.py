@@ -172,10 +172,9 @@ def make_call(
 
 
 def is_json(headers: Mapping[str, str]) -> bool:
-    """Whether the Content-Type is JSON by name or suffix; parameters are ignored, none at all is fine (REST-08), but
-    not from a web page: that is what browsers send to any origin without asking it first (SEC-03)."""
+    """Whether the Content-Type is JSON by name or suffix; parameters are ignored, none at all is fine (REST-08)."""
     name = headers.get("content-type", "").partition(";")[0].strip().lower()
-    return name == JSON or name.endswith("+json") or not (name or "origin" in headers)
+    return not name or name == JSON or name.endswith("+json")
 
 
 BASE64_READERS: Final[Mapping[str, str]] = {GRPC: "grpc-python", REST: "python-httpx"}

@@ -157,7 +157,7 @@ async def test_nearly_valid_calls_are_answered_and_leave_nothing(host: str, capl
 @pytest.mark.requirement("ERR-11", "BL-32")
 async def test_bytes_that_are_no_protocol_are_answered_or_cut_off(port: str) -> None:
     random = Random(SEED)
-    line = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+    line = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
     start = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\4" + bytes(5)
     async with target("own") as aim:
         address = getattr(aim.server, f"{port}_address")

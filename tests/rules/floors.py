@@ -14,7 +14,7 @@ FLOORS = {
         tasks.postgres_reads tasks.relay tasks.run tasks.schema tasks.schema_postgres tasks.sqlite tasks.sqlite_file
         tasks.start tasks.state tasks.store tasks.upkeep tasks.views telemetry telemetry_logs telemetry_otel
         telemetry_parts verification""",
-    3: """bindings bindings.asgi bindings.asgi_exchange bindings.asgi_grpc bindings.cors bindings.grpc
+    3: """bindings bindings.asgi bindings.asgi_exchange bindings.asgi_grpc bindings.browsers bindings.cors bindings.grpc
         bindings.health bindings.http bindings.http_plain bindings.jsonrpc bindings.mounts bindings.openapi
         bindings.reflection bindings.rest bindings.rpc bindings.sse bindings.streams bindings.tls bindings.wire
         card_pages client client_auth client_calls client_cards client_dial client_retries client_streams
