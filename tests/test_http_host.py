@@ -363,7 +363,9 @@ async def test_a_hundred_dropped_streams_leave_nothing_behind(host, caplog):
     body = json.dumps({"message": MESSAGE}).encode()
     async with host(heartbeat=0) as site:
         path = site.base.partition(site.host.address)[2] + "/message:stream"
-        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nA2A-Version: 1.0\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: [::1]\r\nA2A-Version: 1.0\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        )
         site.service.events = [status(WORKING)]
         for _ in range(100):
             site.service.wait = asyncio.sleep(600)
@@ -383,7 +385,9 @@ async def test_a_stalled_reader_is_cut_off_alone(host, caplog):
     body = json.dumps({"message": MESSAGE}).encode()
     async with host(stall_timeout=0.3) as site:
         path = site.base.partition(site.host.address)[2] + "/message:stream"
-        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nA2A-Version: 1.0\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: [::1]\r\nA2A-Version: 1.0\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        )
         site.service.events = [big] * 200
         reader, writer = await site.dial(head + body, limit=1024)
         await reader.readline()
