@@ -16,7 +16,7 @@ from a2a_grpc.bindings import openapi
 from a2a_grpc.bindings.wire import JSON, HttpReply, HttpRequest
 from a2a_grpc.call import RESUME_EXTENSION, V1, Call
 from a2a_grpc.config import Options
-from a2a_grpc.gateway import Upstream, fronted
+from a2a_grpc.gateway import Upstream
 
 JWKS: Final = "/.well-known/jwks.json"
 """Where the option `serve_jwks` publishes keys."""
@@ -111,7 +111,7 @@ class Cards:
         schemes, requirements = (asked.schemes, asked.requirements) if asked else (None, ())
         agent = self._agents[name]
         if isinstance(agent, Upstream):
-            return fronted(card or agent.card, found, schemes, requirements)
+            return cards.fronted(card or agent.card, found, schemes, requirements)
         return cards.build(
             agent,
             found,

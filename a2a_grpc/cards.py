@@ -359,3 +359,28 @@ def grpc_target(url: str, secure_card: bool = False) -> tuple[str, bool]:
     authority = rest.partition("/")[0]
     bare = not re.search(r":\d+$", authority)
     return authority + (":443" if secure else ":80") * bare, secure
+
+
+def fronted(
+    card: v1.AgentCard,
+    entries: Sequence[v1.AgentInterface],
+    security_schemes: Mapping[str, v1.SecurityScheme] | None = None,
+    security_requirements: Iterable[v1.SecurityRequirement] = (),
+) -> v1.AgentCard:
+    """The card of an upstream with the gateway's interfaces, and without signatures, which no longer hold (SIGN-12).
+
+    security_schemes, security_requirements: those of the gateway; None (default) keeps what the upstream asks for.
+    """
+    shown: Any = v1.AgentCard()
+    shown.CopyFrom(card)
+    for name in ("supported_interfaces", "signatures"):
+        shown.ClearField(name)
+    shown.supported_interfaces.extend(entries)
+    if security_schemes is not None:
+        for name in ("security_schemes", "security_requirements"):
+            shown.ClearField(name)
+        shown.MergeFrom(
+            v1.AgentCard(security_schemes=security_schemes, security_requirements=security_requirements),
+        )
+    made: v1.AgentCard = shown
+    return made

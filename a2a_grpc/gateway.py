@@ -10,7 +10,7 @@ import asyncio
 import logging
 import ssl
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
 from functools import partial
 from typing import Any, Final
@@ -19,7 +19,7 @@ from a2a_stubs import v1, v1_grpc
 from google.protobuf.message import Message
 
 from a2a_grpc.bindings.streams import Running
-from a2a_grpc.call import GRPC, RESUME_EXTENSION, VERSIONS, Call
+from a2a_grpc.call import GRPC, RESUME_EXTENSION, V03, VERSIONS, Call
 from a2a_grpc.cards import RESOLVED
 from a2a_grpc.client import Client, Events
 from a2a_grpc.client_auth import Channel, Tls
@@ -27,9 +27,15 @@ from a2a_grpc.client_cards import Found, Verify, trusted
 from a2a_grpc.client_streams import number_of
 from a2a_grpc.client_wires import DEADLINE, GrpcWire
 from a2a_grpc.config import OptionError, Options
-from a2a_grpc.errors import A2AError, InvalidAgentResponseError, UnavailableError, VersionNotSupportedError
+from a2a_grpc.errors import (
+    A2AError,
+    InvalidAgentResponseError,
+    UnavailableError,
+    UnsupportedOperationError,
+    VersionNotSupportedError,
+)
 from a2a_grpc.gateway_log import Log, Source
-from a2a_grpc.gateway_tasks import CONFIGS, Asking, Keeper
+from a2a_grpc.gateway_tasks import CONFIGS, READ, Asking, Keeper
 from a2a_grpc.protojson import encode
 from a2a_grpc.tasks.engine import Engine
 from a2a_grpc.tasks.state import TERMINAL
@@ -59,8 +65,6 @@ LOOK_SECONDS: Final = 5.0
 _LAST_WORDS: Final = 0.25
 """Seconds that calls have, when the grace is over, to tell their callers so."""
 
-_READ: Final = next(row.name for row in v1_grpc.METHODS if row.input is v1.GetTaskRequest)
-
 _PLAIN_CARD: Final = v1.AgentCard(
     name="Agent",
     description="An agent behind a gateway.",
@@ -69,31 +73,6 @@ _PLAIN_CARD: Final = v1.AgentCard(
     default_output_modes=["text/plain"],
     capabilities=v1.AgentCapabilities(streaming=True, push_notifications=True),
 )
-
-
-def fronted(
-    card: v1.AgentCard,
-    entries: Sequence[v1.AgentInterface],
-    security_schemes: Mapping[str, v1.SecurityScheme] | None = None,
-    security_requirements: Iterable[v1.SecurityRequirement] = (),
-) -> v1.AgentCard:
-    """The card of an upstream with the gateway's interfaces, and without signatures, which no longer hold (SIGN-12).
-
-    security_schemes, security_requirements: those of the gateway; None (default) keeps what the upstream asks for.
-    """
-    shown: Any = v1.AgentCard()
-    shown.CopyFrom(card)
-    for name in ("supported_interfaces", "signatures"):
-        shown.ClearField(name)
-    shown.supported_interfaces.extend(entries)
-    if security_schemes is not None:
-        for name in ("security_schemes", "security_requirements"):
-            shown.ClearField(name)
-        shown.MergeFrom(
-            v1.AgentCard(security_schemes=security_schemes, security_requirements=security_requirements),
-        )
-    made: v1.AgentCard = shown
-    return made
 
 
 class Upstream(v1_grpc.A2AServiceServicer):
@@ -290,6 +269,8 @@ class Upstream(v1_grpc.A2AServiceServicer):
                 client = await self.connected()
                 asked, told = self._carried(client, request, call)
                 if self.push != "own" or self._keeper is None or not (is_config or _has_config(asked)):
+                    if is_config and call.version == V03:
+                        asked = _with_id(asked)
                     answer = await client.call(operation, asked, **told)
                 elif is_config:
                     answer = await self._keeper.configs(operation, asked, Asking(client, call, told), method.output)
@@ -315,6 +296,8 @@ class Upstream(v1_grpc.A2AServiceServicer):
                     source = self._stored(client, operation, request, call)
                 else:
                     source = (self._kept if self._logs else self._passed)(client, operation, request, call)
+                if call.version == V03 and isinstance(request, v1.SubscribeToTaskRequest):
+                    source = self._or_ended(source, client, request, call)
                 async with aclosing(source) as events:
                     async for event in events:
                         self._tasks.discard(task)  # what waits for the reader does not wait for the upstream
@@ -324,6 +307,21 @@ class Upstream(v1_grpc.A2AServiceServicer):
                         self._tasks.add(task)
 
         return called
+
+    async def _or_ended(self, source: Source, client: Client, request: Any, call: Call) -> Source:
+        """What a subscription gives; in v0.3 a task that has ended is answered, and only v1.0 refuses it (V03-29)."""
+        try:
+            async with aclosing(source) as events:
+                async for event in events:
+                    yield event
+        except UnsupportedOperationError:
+            asked, told = self._carried(client, request, call)
+            task = v1.Task()
+            with suppress(A2AError):
+                task = await client.call(READ, v1.GetTaskRequest(id=asked.id, tenant=asked.tenant), **told)
+            if task.status.state not in TERMINAL:
+                raise
+            yield v1.StreamResponse(task=task)
 
     def _stored(self, client: Client, operation: str, request: Any, call: Call) -> Source:
         """A stream of a task that the server keeps."""
@@ -368,7 +366,7 @@ class Upstream(v1_grpc.A2AServiceServicer):
             call.activated = (*call.activated, RESUME_EXTENSION)
         if call.resume is not None and isinstance(asked, v1.SubscribeToTaskRequest):
             read = v1.GetTaskRequest(id=asked.id, tenant=asked.tenant)
-            task = await client.call(_READ, read, **told)
+            task = await client.call(READ, read, **told)
             if (found := self._log.find(call.resume, asked.id)) is not None:
                 recording, after = found
                 async with aclosing(recording.read(after)) as events:
@@ -376,7 +374,7 @@ class Upstream(v1_grpc.A2AServiceServicer):
                         yield _numbered(event, call)
                 if recording.over:
                     return
-                task = await client.call(_READ, read, **told)
+                task = await client.call(READ, read, **told)
             if task.status.state in TERMINAL:  # which nobody can subscribe to
                 call.position = 0
                 yield v1.StreamResponse(task=task)
@@ -434,6 +432,15 @@ def _has_config(request: Any) -> bool:
     return isinstance(request, v1.SendMessageRequest) and request.configuration.HasField(
         "task_push_notification_config"
     )
+
+
+def _with_id(request: Any) -> Any:
+    """A request about a push notification config of which a v0.3 caller has not said the id: that of the task is meant
+    (L-20, I-56)."""
+    if not getattr(request, "id", "-") and request.task_id:
+        given, request = request, type(request)(id=request.task_id)
+        request.MergeFrom(given)
+    return request
 
 
 def _is_plain(value: str) -> bool:

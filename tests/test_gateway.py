@@ -21,9 +21,10 @@ from a2a_stubs import google, v1, v1_grpc
 
 from a2a_grpc import auth, errors
 from a2a_grpc.call import GRPC, JSONRPC, REST, RESUME_EXTENSION, V03, V1
+from a2a_grpc.cards import fronted
 from a2a_grpc.client import Client
 from a2a_grpc.config import Options
-from a2a_grpc.gateway import FORWARDED, Upstream, fronted
+from a2a_grpc.gateway import FORWARDED, Upstream
 from a2a_grpc.server import Server
 from a2a_grpc.testing import serve
 from tests.fakes import FakeService

@@ -35,6 +35,7 @@ from a2a_grpc.errors import A2AError
 from a2a_grpc.gateway import Upstream
 from a2a_grpc.protojson_values import json_of
 from a2a_grpc.server import Server
+from a2a_grpc.tasks.memory import MemoryStore
 from a2a_grpc.testing import operations
 from a2a_grpc.v03_names import METHOD_NAMES
 from tests.contract.agents import AGENTS, gates
@@ -71,15 +72,6 @@ LACKS: dict[str, tuple[frozenset[tuple[str, str]], str]] = {
     "bytes like base64": (PROTO_OLD, "file bytes of the v0.3 proto that are base64 text count as such (part 4)"),
 }
 """What some wires cannot say, and why; scenarios ask by `needs`. Rows and cells may be taken away, never added."""
-
-_OLD_WORDS = "what a v0.3 call means is said by the upstream, which is called in v1.0"
-LOCAL = {
-    "test_an_old_client_gets_an_ended_task_and_the_end": _OLD_WORDS,
-    "test_an_ended_task_can_be_followed_but_not_spoken_to": _OLD_WORDS,
-    "test_both_verbs_subscribe_below_the_old_prefix": _OLD_WORDS,
-    "test_push_configs_have_their_old_shapes": _OLD_WORDS,
-}
-"""Scenarios that do not hold through a gateway, and why. Rows may be taken away, never added."""
 
 ALONE = {
     "test_too_many_tasks_at_a_time_are_told_to_come_back": "each process has its own limit of turns",
@@ -209,7 +201,9 @@ class Sites:
             made = await self._server(store, agent, behind)
             server = await self._stack.enter_async_context(served(made) if store == "asgi" else made)
             if store == "gateway":
-                front = Server(upstreams(server), settings)
+                front = Server(
+                    upstreams(server, "own" if settings.push_notifications else "pass"), settings, store=MemoryStore()
+                )
                 server = await self._stack.enter_async_context(front)
             http = await self._stack.enter_async_context(aiohttp.ClientSession())
             channel = await self._stack.enter_async_context(grpc.aio.insecure_channel(server.grpc_address))
@@ -228,8 +222,8 @@ class Sites:
         return Server(agents(), options, store=kept, interceptors=(as_told,))
 
 
-def upstreams(server: Server) -> Any:
-    """The agents of a server as a gateway has them, called over gRPC."""
+def upstreams(server: Server, push: str) -> Any:
+    """The agents of a server as a gateway has them, called over gRPC; push: who delivers push notifications."""
     names = list(server.agents)
     several = len(names) > 1
     found = {
@@ -238,6 +232,7 @@ def upstreams(server: Server) -> Any:
             binding=GRPC,
             forward=("x-caller",),
             tenants=agent.tenants,
+            push=push,
         )
         for name, agent in server.agents.items()
     }

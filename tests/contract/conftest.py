@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.contract.cells import ALONE, LACKS, LOCAL, PLACES, REPLICAS, SPREAD, WIRES, Cell, Sites
+from tests.contract.cells import ALONE, LACKS, PLACES, REPLICAS, SPREAD, WIRES, Cell, Sites
 
 HERE = Path(__file__).parent
 
@@ -50,9 +50,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         (*wire, place)
         for wire in WIRES
         for place in PLACES
-        if wire not in lacking
-        and not (name in LOCAL and place == "gateway")
-        and (place not in REPLICAS or (name not in ALONE and (*wire, place) in SPREAD))
+        if wire not in lacking and (place not in REPLICAS or (name not in ALONE and (*wire, place) in SPREAD))
     ]
     cells = [cell for cell in every if all(not told or value in told for value, told in zip(cell, only, strict=True))]
     metafunc.parametrize("cell", cells, ids=["-".join(cell) for cell in cells], indirect=True)

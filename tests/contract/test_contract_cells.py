@@ -11,15 +11,15 @@ from a2a_grpc.methods import METHODS
 from a2a_grpc.opening import BUSES as ALL_BUSES
 from a2a_grpc.opening import STORES as ALL_STORES
 from a2a_grpc.v03_names import METHOD_NAMES
-from tests.contract.cells import ALONE, BINDINGS, LACKS, LOCAL, PLACES, REPLICAS, SPREAD, STORES, WIRES
+from tests.contract.cells import ALONE, BINDINGS, LACKS, PLACES, REPLICAS, SPREAD, STORES, WIRES
 from tests.stores import STORES as OPENERS
 
 HERE = Path(__file__).parent
 MOST_LACKS = 30
 """Cells in LACKS, rows times wires. May only shrink."""
 
-MOST_LOCAL, MOST_ALONE = 4, 2
-"""Scenarios in LOCAL and ALONE. May only shrink."""
+MOST_ALONE = 2
+"""Scenarios in ALONE. May only shrink."""
 
 
 def marks(name: str) -> Iterator[tuple[str, list[str]]]:
@@ -51,6 +51,5 @@ def test_what_is_left_out_is_used_and_does_not_grow() -> None:
     assert used == set(LACKS)
     assert all(wires and wires <= set(WIRES) and reason for wires, reason in LACKS.values())
     scenes = {name for path in HERE.glob("test_*.py") for name in re.findall(r"def (test_\w+)", path.read_text())}
-    assert LOCAL.keys() <= scenes and len(LOCAL) <= MOST_LOCAL
     assert ALONE.keys() <= scenes and len(ALONE) <= MOST_ALONE
     assert sum(len(wires) for wires, _ in LACKS.values()) <= MOST_LACKS
