@@ -9,6 +9,7 @@ limits, then the tenant and the task (ERR-06, ERR-12, AUTH-05).
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import aclosing
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from a2a_stubs import google, v1, v1_grpc
@@ -77,6 +78,7 @@ class A2AService(v1_grpc.A2AServiceServicer):
         self._options = options
         self._extended_card = extended_card
         self._owner = owner
+        self._scopes: Callable[[str, str], Scope] = lru_cache(maxsize=1024)(partial(Scope, name))  # tasks share them
         self._content = content.Rules(agent, options)
         self._extensions = frozenset([*(extension.uri for extension in agent.extensions), RESUME_EXTENSION])
         self._required = frozenset(extension.uri for extension in agent.extensions if extension.required)
@@ -289,7 +291,7 @@ class A2AService(v1_grpc.A2AServiceServicer):
         """Whose data the call is about. A tenant that is not served looks like a foreign resource (TENANT-06)."""
         if call.tenant and call.tenant not in self._agent.tenants:
             raise unknown
-        return Scope(self._name, call.tenant, self._owner(call))
+        return self._scopes(call.tenant, self._owner(call))
 
     async def _begin(self, request: v1.SendMessageRequest, call: Call) -> tuple[Scope, Started]:
         self._enter(request, call)

@@ -2,8 +2,9 @@
 
 Laws: no method awaits, so each is one step of the event loop and every change is atomic. What is refused is refused
 before anything is touched. Rows that were handed out stay as they are: who changes one first takes a copy into the
-store. Events are handed out as they came in. Each order that a list
-or retention needs is kept sorted as statuses change, so a page, its total and a trim cost what they return.
+store. Each order that a list or retention needs is kept sorted as statuses change, so a page, its total and a trim cost
+what they return. What is kept of a task are few objects, and bytes rather than messages, because Python's search for
+lost cycles visits each object again and again.
 """
 
 from bisect import bisect_left, insort
@@ -12,6 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import count, islice
 from operator import attrgetter
+from typing import Final
+
+from a2a_stubs import v1
 
 from a2a_grpc.tasks.fence import admit
 from a2a_grpc.tasks.state import TERMINAL
@@ -54,9 +58,9 @@ class _Push:
 class _Entry:
     row: TaskRow
     lent: bool = False  # whether somebody has the row
-    events: list[Event] = field(default_factory=list)
+    events: list[bytes] = field(default_factory=list)
     push: dict[str, _Push] = field(default_factory=dict)
-    sent_as: list[str] = field(default_factory=list)
+    sent_as: tuple[str, ...] = ()
     dropped: int = 0  # events that are forgotten
 
 
@@ -91,6 +95,7 @@ class _Shelf:
                 del self.lists[label]
 
 
+_read: Final = v1.StreamResponse.FromString
 _columns = attrgetter(*(field.name for field in fields(TaskRow)))
 
 
@@ -146,7 +151,7 @@ class MemoryStore:
             )
         row = self._own(entry)
         self._set(row, columns, new=not row.sequence)
-        entry.events += change.events
+        entry.events += [event.payload.SerializeToString() for event in change.events]
         for config in change.push_configs:
             self._register(entry, config, change.expected)
         if change.notify:
@@ -155,7 +160,7 @@ class MemoryStore:
                 self._queue(push)
         if change.dedupe is not None:
             self._dedupe[change.scope, change.dedupe.message_id] = change.dedupe
-            entry.sent_as.append(change.dedupe.message_id)
+            entry.sent_as += (change.dedupe.message_id,)
         self._taken |= change.posts
         if change.memory or change.take is not None:
             self._use_context(change.scope, row.context_id, change.memory, change.now_ms)
@@ -222,7 +227,8 @@ class MemoryStore:
         if entry is None:
             return []
         start = max(after - entry.dropped, 0)
-        return entry.events[start : start + limit]
+        found = entry.events[start : start + limit]
+        return [Event(number, _read(payload)) for number, payload in enumerate(found, entry.dropped + start + 1)]
 
     async def shorten(self, scope: Scope, task_id: str, upto: int) -> None:
         """Forget events (see Store.shorten)."""
