@@ -10,7 +10,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Final
 
 import orjson
@@ -63,6 +62,43 @@ class Commits(ABC):
     turn broke off. `leased`: when the lease was last renewed, by the monotonic clock. `start`: what the turn begins
     with; `driver`: the asyncio task that may commit in its own name."""
 
+    __slots__ = (  # more attributes than a plain object has at their best
+        "_author",
+        "_author_state",
+        "_batch",
+        "_batch_size",
+        "_context",
+        "_feed",
+        "_flusher",
+        "_last_ms",
+        "_loop",
+        "_opening",
+        "_payloads",
+        "_pending",
+        "_process",
+        "_sent",
+        "_size",
+        "_soon",
+        "_state",
+        "_waiters",
+        "attempt",
+        "call",
+        "cancel_request",
+        "context_id",
+        "driver",
+        "durable",
+        "ending",
+        "fold",
+        "leased",
+        "outcome",
+        "request",
+        "scope",
+        "sequence",
+        "stopped",
+        "task_id",
+        "token",
+    )
+
     driver: asyncio.Task[Any]
 
     def __init__(self, process: Process, start: Start) -> None:
@@ -82,6 +118,8 @@ class Commits(ABC):
         self._state = start.fold.state or v1.TASK_STATE_SUBMITTED
         self._last_ms = start.opening.now_ms
         self._author_state = start.author_state
+        self._author: dict[str, Any] | None = None
+        self._context: Context | None = None
         self._pending: list[Event] = []
         self._size = 0
         self._sent: dict[int, Dedupe] = {}
@@ -113,18 +151,21 @@ class Commits(ABC):
 
     # -- what is stored beside events
 
-    @cached_property
+    @property
     def author_state(self) -> dict[str, Any]:
         """What the author keeps from turn to turn."""
-        found: dict[str, Any] = orjson.loads(self._author_state) if self._author_state else {}
-        return found
+        if self._author is None:
+            self._author = orjson.loads(self._author_state) if self._author_state else {}
+        return self._author
 
-    @cached_property
+    @property
     def context(self) -> Context:
         """The conversation around the task."""
-        references = self.request.message.reference_task_ids
-        keep = self._process.options.keep_status_messages
-        return Context(self._process.store, self.scope, self.context_id, self.task_id, references, keep, self._check)
+        if self._context is None:
+            process, references = self._process, self.request.message.reference_task_ids
+            about = self.scope, self.context_id, self.task_id, references, process.options.keep_status_messages
+            self._context = Context(process.store, *about, self._check)
+        return self._context
 
     # -- events
 
@@ -180,8 +221,8 @@ class Commits(ABC):
 
     def _finish(self, state: int, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None:
         payload = self._status(state, message, metadata)
-        if state in INTERRUPTED and "author_state" in self.__dict__:
-            self._author_state = to_json(self.author_state, "task.state", STATE_BYTES)
+        if state in INTERRUPTED and self._author is not None:
+            self._author_state = to_json(self._author, "task.state", STATE_BYTES)
         if self._payloads:
             self._open()
         self._emit(payload)
@@ -267,8 +308,8 @@ class Commits(ABC):
             self._posts = {number: at for number, at in self._posts.items() if at > last}
         if options.push_notifications:
             change.notify = last
-        if "context" in self.__dict__:
-            change.memory = self.context.memory.take_unsaved()
+        if self._context is not None:
+            change.memory = self._context.memory.take_unsaved()
         self._add_snapshot(change, ends)
         if change.take is not None:  # from now on, however long the function thought before it said anything
             change.take = change.take._replace(until_ms=change.now_ms + int(options.lease * 1000))

@@ -60,6 +60,8 @@ class Turn(Commits):
 
     awaited = True
 
+    __slots__ = ("_canceler", "_inbox", "_runtime", "agent", "answering", "began_ms", "earlier", "fault", "over")
+
     def __init__(self, runtime: Runtime, agent: Agent, start: Start) -> None:
         super().__init__(runtime, start)
         self.agent, self.answering, self.earlier = agent, start.answering, start.earlier
@@ -209,7 +211,7 @@ class Turn(Commits):
         asked.ClearField("task_id")
         exchange = [asked.SerializeToString(), message.SerializeToString()]
         dedupe = opening.dedupe and opening.dedupe._replace(task_id="", reply=exchange[1])
-        memory = self.context.memory.take_unsaved() if "context" in self.__dict__ else {}
+        memory = self._context.memory.take_unsaved() if self._context is not None else {}
         self.ending = v1.TASK_STATE_COMPLETED
         try:
             await self._runtime.store.remember_reply(self.scope, self.context_id, exchange, memory, dedupe, now_ms())
