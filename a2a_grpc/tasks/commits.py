@@ -23,7 +23,7 @@ from a2a_grpc.tasks.context import Context, to_json
 from a2a_grpc.tasks.feed import Feed, Feeds
 from a2a_grpc.tasks.handle import TurnEnded
 from a2a_grpc.tasks.start import Start, failure, now_ms
-from a2a_grpc.tasks.state import INTERRUPTED, TRANSITIONS, state_name, status_event, status_ms, status_of
+from a2a_grpc.tasks.state import INTERRUPTED, TRANSITIONS, state_name, state_of, status_event, status_ms, status_of
 from a2a_grpc.tasks.store import Change, Dedupe, Duplicate, Event, Snapshot, Store, StoreError
 
 log: Final = logging.getLogger("a2a_grpc")
@@ -195,14 +195,15 @@ class Commits(ABC):
     def _open(self) -> None:
         payloads, self._payloads = self._payloads, ()
         for payload in payloads:
-            self._emit(payload)
+            self._emit(payload, state_of(payload))
 
-    def _emit(self, payload: v1.StreamResponse) -> int:
+    def _emit(self, payload: v1.StreamResponse, state: int = 0) -> int:
+        """Say something; state: what it brings the task into, 0 if it leaves that alone."""
         self.sequence += 1
         self._pending.append(Event(self.sequence, payload))
         self._size += payload.ByteSize()
-        if (status := status_of(payload)) is not None:
-            self._state = status.state
+        if state:
+            self._state = state
         return self.sequence
 
     async def put(self, payload: v1.StreamResponse) -> None:
@@ -225,7 +226,7 @@ class Commits(ABC):
             self._author_state = to_json(self._author, "task.state", STATE_BYTES)
         if self._payloads:
             self._open()
-        self._emit(payload)
+        self._emit(payload, state)
         self.ending = state
 
     async def _until(self, sequence: int) -> None:
@@ -338,18 +339,16 @@ class Commits(ABC):
     def _add_snapshot(self, change: Change, ends: bool) -> None:
         """The status if it changes; at the end the whole task too, the author's state, and the lease given up: whoever
         sees the question may answer it at once (BL-11)."""
-        for event in reversed(change.events):
-            if (status := status_of(event.payload)) is not None:
-                break
-        else:
-            return
-        state, at_ms, fold = status.state, status_ms(status), self.fold
         if not ends:
-            change.snapshot = Snapshot(state, at_ms)
+            for event in reversed(change.events):
+                if (status := status_of(event.payload)) is not None:
+                    change.snapshot = Snapshot(status.state, status_ms(status))
+                    return
             return
+        state, fold = self.ending, self.fold
         for event in change.events:
             fold.apply(event)
-        change.snapshot = Snapshot(state, at_ms, fold.head(), fold.artifacts(), fold.sequence)
+        change.snapshot = Snapshot(state, self._last_ms, fold.head(), fold.artifacts(), fold.sequence)
         change.trace = (change.take and change.take.trace) or None
         change.take, change.release, change.cancel = None, True, b""
         if state in INTERRUPTED:

@@ -77,8 +77,9 @@ class Started:
     async def outcome(self) -> v1.Message | str:
         """The direct Message, or the id of the task as soon as it is stored; raises what kept it from being stored."""
         if self.turn is not None:
+            told = self.turn.outcome
             try:
-                return await joined(self.turn.outcome)
+                return told.result() if told.done() else await joined(told)
             except Duplicate as first:
                 self.turn, self.start, self.known = None, None, first.dedupe
             except StoreError:
@@ -438,7 +439,8 @@ class Engine:
         that is meant, if it was started here; it may be over. into: as for `view`."""
         turn = turn or self._runtime.local(scope, task_id)
         if turn is not None:
-            await joined(turn.over)
+            if not turn.over.done():
+                await joined(turn.over)
             if turn.fault is not None:
                 raise turn.fault
             if turn.stopped is None:

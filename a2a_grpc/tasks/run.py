@@ -278,7 +278,7 @@ class Turn(Commits):
     def _paused(self) -> None:
         """The function has begun to wait: one that works before it says anything is WORKING."""
         if self._running and self._opening is None and self._state == v1.TASK_STATE_SUBMITTED:
-            self._emit(self._status(v1.TASK_STATE_WORKING, None, None))
+            self._emit(self._status(v1.TASK_STATE_WORKING, None, None), v1.TASK_STATE_WORKING)
         self._begin_flush()
 
     def _leave(self) -> None:

@@ -59,8 +59,9 @@ async def joined(future: "asyncio.Future[_T]") -> _T:
         future.add_done_callback(wake)
         try:
             await waiter
-        finally:
+        except BaseException:
             future.remove_done_callback(wake)
+            raise
     return future.result()
 
 
