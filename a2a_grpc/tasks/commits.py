@@ -75,6 +75,7 @@ class Commits(ABC):
         "_opening",
         "_payloads",
         "_pending",
+        "_posts",
         "_process",
         "_sent",
         "_size",

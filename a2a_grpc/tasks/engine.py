@@ -389,7 +389,7 @@ class Engine:
         self._turn(start)
 
     def _turn(self, start: Start) -> Turn:
-        return Turn(self._runtime, self.agents[start.scope.agent], start)
+        return Turn(self._runtime, self.agents[start.scope.agent], start).begin()
 
     def check_room(self, call: Call) -> None:
         """Whether one more task may be worked on for a caller. Raises ResourceExhaustedError."""

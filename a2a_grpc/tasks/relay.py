@@ -66,7 +66,7 @@ class Relay(Turn):
                     await self._shorten()
             return
         await self._check(0)
-        self._emit(payload)
+        self._emit(payload, state)
         self.ending = state
         self._flush_soon()
         await self._until(self.sequence)
@@ -86,6 +86,7 @@ class Relay(Turn):
         self._grown, self._mark = 0, self.sequence
 
     async def _drive(self) -> None:
+        driver = self._take()
         try:
             if self._first is not None:
                 await self.tell(v1.StreamResponse(task=self._first))
@@ -99,6 +100,7 @@ class Relay(Turn):
         finally:
             if not (self.ending or self.stopped):
                 await self._let_go()
+            self._runtime.work.discard(driver)
 
     async def _let_go(self) -> None:
         try:
@@ -109,9 +111,6 @@ class Relay(Turn):
             pass
         finally:
             self.stop(LET_GO)
-
-    def _announce(self) -> None:
-        """Nothing is said that was not heard."""
 
     def _add_snapshot(self, change: Change, ends: bool) -> None:
         """The time of a status, by which retention goes, is ours: clocks elsewhere may be wrong."""
@@ -211,7 +210,7 @@ class Relays:
     ) -> Relay:
         call = Call("", tenant=scope.tenant)
         start = Start(scope, call, v1.SendMessageRequest(), task_id, context_id, fold, opening, (), author_state=kept)
-        return Relay(self._runtime, self._agents[scope.agent], start, first, token)
+        return Relay(self._runtime, self._agents[scope.agent], start, first, token).begin()
 
     def _lease(self, trace: str) -> LeaseTaken:
         runtime = self._runtime

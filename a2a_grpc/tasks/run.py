@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Self, cast
 
 from a2a_stubs import v1
 
@@ -20,7 +20,7 @@ from a2a_grpc.tasks.commits import Commits, Process
 from a2a_grpc.tasks.handle import Inbox, Paused, TaskHandle, TurnEnded
 from a2a_grpc.tasks.invoke import begun, invoke
 from a2a_grpc.tasks.parts import agent_message
-from a2a_grpc.tasks.start import Start, failure, now_ms
+from a2a_grpc.tasks.start import Start, at_once, failure, now_ms
 from a2a_grpc.tasks.store import Dedupe, Duplicate, Scope, TaskRow
 
 log: Final = logging.getLogger("a2a_grpc")
@@ -60,7 +60,20 @@ class Turn(Commits):
 
     awaited = True
 
-    __slots__ = ("_canceler", "_inbox", "_runtime", "agent", "answering", "began_ms", "earlier", "fault", "over")
+    __slots__ = (
+        "_before",
+        "_canceler",
+        "_heard",
+        "_inbox",
+        "_runtime",
+        "agent",
+        "answering",
+        "began_ms",
+        "earlier",
+        "fault",
+        "over",
+        "posted",
+    )
 
     def __init__(self, runtime: Runtime, agent: Agent, start: Start) -> None:
         super().__init__(runtime, start)
@@ -75,8 +88,11 @@ class Turn(Commits):
         self._before = start.heard
         self._heard: dict[str, tuple[int, Dedupe]] = {}
         runtime.turns[self.task_id] = self
-        self.driver = self._loop.create_task(self._drive(), name=f"{agent.name}, task {self.task_id}")
-        runtime.work.add(self.driver)
+
+    def begin(self) -> Self:
+        """Let the function work; the turn itself."""
+        self.driver = at_once(self._drive(), self._loop, name=f"{self.agent.name}, task {self.task_id}")
+        return self
 
     # -- what the engine does with it
 
@@ -159,7 +175,6 @@ class Turn(Commits):
         self._leave()
         if self.driver is not asyncio.current_task():
             self.driver.cancel()
-            self.driver.add_done_callback(self._runtime.work.discard)  # which may not have begun
 
     # -- what the handle needs (see Acts)
 
@@ -227,6 +242,7 @@ class Turn(Commits):
     # -- the function
 
     async def _drive(self) -> None:
+        driver = self._take()
         try:
             handler = self.agent.handler
             if self._opening is not None and (self._opening.expected or not handler.replies):
@@ -244,10 +260,16 @@ class Turn(Commits):
             self._soon = False
             self._conclude(fault)
         finally:
-            self._runtime.strays.discard(self.driver)
-            self._runtime.work.discard(self.driver)
+            self._runtime.strays.discard(driver)
+            self._runtime.work.discard(driver)
             if self._running:
                 self.stop(InternalError())
+
+    def _take(self) -> asyncio.Task[Any]:
+        """The running task as the driver, which may be at work before it is known as such."""
+        self.driver = driver = cast(asyncio.Task[Any], asyncio.current_task())
+        self._runtime.work.add(driver)
+        return driver
 
     @property
     def _running(self) -> bool:
