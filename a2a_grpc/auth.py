@@ -26,6 +26,7 @@ from a2a_grpc.auth_rates import Rates
 from a2a_grpc.call import ANONYMOUS, GRPC, Call, Caller, Credentials, Interceptor
 from a2a_grpc.config import OptionError
 from a2a_grpc.errors import PermissionDeniedError, ResourceExhaustedError, UnauthenticatedError
+from a2a_grpc.key_files import Reread
 
 REALM: Final = "a2a"
 """The realm that challenges name."""
@@ -288,25 +289,11 @@ class KeyFile:
     """
 
     def __init__(self, file: str | Path, clock: Callable[[], float] = time.monotonic) -> None:
-        self._file, self._clock = Path(file), clock
-        self._next, self._stamp = clock() + 1, self._now()
-        self._known = _Known(read_keys(file))
-
-    def _now(self) -> tuple[int, int, int]:
-        found = self._file.stat()
-        return found.st_mtime_ns, found.st_size, found.st_ino
+        self._known = Reread((file,), lambda: _Known(read_keys(file)), clock)
 
     def caller(self, secret: str) -> Caller:
         """Whose secret it is. Raises UnauthenticatedError when it is nobody's."""
-        if (now := self._clock()) >= self._next:
-            self._next = now + 1
-            try:
-                if (stamp := self._now()) != self._stamp:
-                    self._known, self._stamp = _Known(read_keys(self._file)), stamp
-                    log.info("the keys of %s have changed", self._file)
-            except (OSError, OptionError) as fault:
-                log.warning("keys stay as they were: %s", fault)
-        return self._known.caller(secret)
+        return self._known().caller(secret)
 
 
 def _source(keys: Keys | KeyFile) -> _Known | KeyFile:

@@ -21,6 +21,7 @@ from joserfc.jwk import Key, import_key
 
 from a2a_grpc.config import OptionError
 from a2a_grpc.errors import UnavailableError
+from a2a_grpc.key_files import Reread
 
 DISCOVERY: Final = "/.well-known/openid-configuration"
 """Where an issuer describes itself, below its own name."""
@@ -64,6 +65,17 @@ class FixedKeys:
     async def keys(self, kid: str | None) -> Sequence[Key]:
         """See KeySource."""
         return _fitting(self._keys, kid)
+
+
+class FileKeys:
+    """The keys of a file, see `keys_of`, read again when it changes. Raises OSError, OptionError."""
+
+    def __init__(self, file: str | Path) -> None:
+        self._keys = Reread((file,), lambda: keys_of(file))
+
+    async def keys(self, kid: str | None) -> Sequence[Key]:
+        """See KeySource."""
+        return _fitting(self._keys(), kid)
 
 
 def keys_of(file: str | Path) -> list[Key]:

@@ -27,7 +27,15 @@ JWK_SET: Final = "application/jwk-set+json"
 class Signer(Protocol):
     """What signs cards, see signing.Signer."""
 
-    jwks: dict[str, Any]
+    @property
+    def jwks(self) -> dict[str, Any]:
+        """The public parts of its keys."""
+        ...
+
+    @property
+    def now(self) -> object:
+        """Another one when its keys have changed."""
+        ...
 
     def signatures(self, document: dict[str, Any], *others: dict[str, Any]) -> list[dict[str, str]]:
         """The signatures of a card's JSON object."""
@@ -62,7 +70,7 @@ class Cards:
     ) -> None:
         self._agents, self._options, self._places = agents, options, places
         self._asked, self._signer = authentication, signer
-        self._public: dict[str, tuple[object, cards.CardPage]] = {}
+        self._public: dict[str, tuple[object, object, cards.CardPage]] = {}
         self._described: dict[str, tuple[object, dict[str, Any]]] = {}
 
     async def reply(self, name: str, prefix: str, request: HttpRequest, origin: str) -> HttpReply:
@@ -95,11 +103,12 @@ class Cards:
     def _page(self, name: str, prefix: str) -> cards.CardPage:
         agent = self._agents[name]
         source = agent.card if isinstance(agent, Upstream) else agent
-        known, page = self._public.get(prefix, (None, None))
-        if page is None or known is not source:
+        signer = self._signer and self._signer.now
+        known, signed, page = self._public.get(prefix, (None, None, None))
+        if page is None or known is not source or signed is not signer:
             sign = self._signer.signatures if self._signer else None
             page = cards.CardPage(lambda base: self._card(name, prefix, base), self._options, sign)
-            self._public[prefix] = source, page
+            self._public[prefix] = source, signer, page
         return page
 
     def _card(self, name: str, prefix: str, base: str, card: v1.AgentCard | None = None) -> v1.AgentCard:
@@ -149,10 +158,10 @@ class Cards:
         """What is shown beside the cards, by whole path: the published keys, if they shall be."""
         if self._signer is None or not self._options.serve_jwks:
             return {}
-        jwks = self._signer.jwks
+        signer = self._signer
 
         async def keys(request: HttpRequest, _: str) -> HttpReply:
             cards.check_reading(request.verb)
-            return self._document(jwks, JWK_SET, request.verb)
+            return self._document(signer.jwks, JWK_SET, request.verb)
 
         return {JWKS: keys}

@@ -125,17 +125,17 @@ def open_policy(options: Options) -> auth.Policy | None:
         keys, place = None, options.jwks_url
         if place:
             found = part("auth_keys", "auth")
-            keys = found.RemoteKeys(place) if "://" in place else found.FixedKeys.from_file(place)
+            keys = found.RemoteKeys(place) if "://" in place else found.FileKeys(place)
         ways.append(part("auth_jwt", "auth").JWT(options.jwt_issuer, options.jwt_audience, keys))
     return auth.AnyOf(*ways) if ways else None
 
 
 def open_signer(options: Options) -> Any:
-    """The signing.Signer of the keys that the options name, None for none. Raises OptionError, OSError."""
+    """The signing.SignerFiles of the keys that the options name, None for none. Raises OptionError, OSError."""
     if not options.card_keys:
         return None
     here = options.public_url.rstrip("/") + JWKS if options.serve_jwks else ""
-    return part("signing", "auth").Signer.from_files(options.card_keys, options.card_jku or here)
+    return part("signing", "auth").SignerFiles(options.card_keys, options.card_jku or here)
 
 
 def open_gate(authentication: auth.Authentication | None, options: Options) -> Gate | None:

@@ -8,7 +8,7 @@ leaves this module in no text, log line or published key set. Who may be believe
 import hashlib
 import time
 from base64 import b64decode, urlsafe_b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +23,7 @@ from joserfc.jws import JWSRegistry
 from a2a_grpc import protojson
 from a2a_grpc.auth_keys import keys_of
 from a2a_grpc.config import OptionError
+from a2a_grpc.key_files import Reread
 
 ALGORITHMS: Final = (
     *("ES256", "ES384", "ES512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
@@ -107,6 +108,10 @@ def fits(key: Key, algorithm: str, now: float) -> str:
         return f"has fewer than {LEAST_RSA_BITS} bits"
     if key.get("revoked"):
         return "is revoked"
+    for name in ("nbf", "exp"):
+        told: Any = key.get(name)
+        if told is not None and (isinstance(told, bool) or not isinstance(told, (int, float))):
+            return f"has no number of seconds as {name}"
     begin, end = _times(key)
     return "is not valid yet" if now < begin else "has expired" if now >= end else ""
 
@@ -114,7 +119,7 @@ def fits(key: Key, algorithm: str, now: float) -> str:
 def _times(key: Key) -> tuple[float, float]:
     def told(name: str, absent: float) -> float:
         value: Any = key.get(name)
-        return float(value) if isinstance(value, (int, float)) else absent
+        return absent if value is None else float(value)
 
     begin, end = told("nbf", -float("inf")), told("exp", float("inf"))
     with suppress(ValueError, TypeError, IndexError):
@@ -173,6 +178,11 @@ class Signer:
         self.jwks: dict[str, Any] = {"keys": list(published.values())}
         """The public parts of all keys, as a JSON Web Key Set."""
 
+    @property
+    def now(self) -> "Signer":
+        """The signer itself, see SignerFiles."""
+        return self
+
     @classmethod
     def from_files(cls, files: Iterable[str | Path], jku: str = "") -> "Signer":
         """With the keys of files, each a key in PEM, or a JSON Web Key or set of them. Raises OSError, OptionError."""
@@ -202,3 +212,28 @@ class Signer:
             made = self.signatures(protojson.encode(card))
             self._known[mark] = [protojson.decode(v1.AgentCardSignature, signature) for signature in made]
         card.signatures.extend(self._known[mark])
+
+
+class SignerFiles:
+    """The Signer of files, see `Signer.from_files`, made anew when they change. now: the one that signs just now."""
+
+    def __init__(self, files: Sequence[str | Path], jku: str = "") -> None:
+        self._signer = Reread(files, lambda: Signer.from_files(files, jku))
+
+    @property
+    def now(self) -> Signer:
+        """Who signs."""
+        return self._signer()
+
+    @property
+    def jwks(self) -> dict[str, Any]:
+        """The public parts of all keys, as a JSON Web Key Set."""
+        return self.now.jwks
+
+    def signatures(self, document: dict[str, Any], *others: dict[str, Any]) -> list[dict[str, str]]:
+        """See Signer."""
+        return self.now.signatures(document, *others)
+
+    def sign(self, card: v1.AgentCard) -> None:
+        """See Signer."""
+        self.now.sign(card)

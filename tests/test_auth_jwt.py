@@ -304,13 +304,20 @@ async def test_an_issuer_that_fails_is_left_alone_and_known_keys_stay(how):
 # -- on a server
 
 
-async def test_the_options_may_name_a_file_of_keys(tmp_path):
+async def test_the_options_may_name_a_file_of_keys_which_may_change(tmp_path, monkeypatch):
+    monkeypatch.setattr("a2a_grpc.key_files.LOOK", 0.0)
     file = tmp_path / "keys"
     file.write_text(json.dumps(EC.as_dict(private=False)))
     issuer, _ = fixed()
     policy = open_policy(Options(jwt_issuer=issuer.url, jwt_audience=AUDIENCE, jwks_url=str(file)))
     assert policy is not None
-    assert (await Authentication(policy)(issuer.bearer())).subject
+    gate = Authentication(policy)
+    assert (await gate(issuer.bearer())).subject
+    file.write_text(json.dumps(ECKey.generate_key("P-256", {"kid": EC.kid}).as_dict(private=False)))
+    with pytest.raises(UnauthenticatedError):
+        await gate(issuer.bearer())
+    file.write_text(json.dumps(EC.as_dict(private=False)))
+    assert (await gate(issuer.bearer())).subject
     assert open_policy(Options()) is None
 
 

@@ -2,6 +2,7 @@
 
 import json
 import socket
+from base64 import urlsafe_b64decode as b64decode
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ from a2a_grpc import errors
 from a2a_grpc.agent import Agent, Extension, Skill, TaskHandle
 from a2a_grpc.auth import ApiKey, hashed
 from a2a_grpc.auth_keys import FixedKeys, keys_of
-from a2a_grpc.call import Call
+from a2a_grpc.call import Call, Caller
 from a2a_grpc.client import Client
 from a2a_grpc.config import OptionError, Options
 from a2a_grpc.gateway import Upstream
+from a2a_grpc.protojson import encode
 from a2a_grpc.server import Server
 from a2a_grpc.verification import DOCUMENT, SPEC, Verifier
 
@@ -199,6 +201,40 @@ async def test_a_gateway_signs_the_card_that_it_shows(server: Server, key_file: 
     assert await Verifier(FixedKeys(keys_of(file))).verify(document, "") is not None
     with pytest.raises(errors.InvalidAgentResponseError):
         await verifier().verify(document, "")
+
+
+@pytest.mark.requirement("SIGN-07", "SIGN-09")
+async def test_keys_are_changed_without_a_restart(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("a2a_grpc.key_files.LOOK", 0.0)
+    old, new = (ECKey.generate_key("P-256", {"kid": kid}) for kid in ("old", "new"))
+    file = tmp_path / "keys.json"
+
+    def write(*keys: ECKey) -> None:
+        (tmp_path / "next").write_text(json.dumps({"keys": [key.as_dict(private=True) for key in keys]}))
+        (tmp_path / "next").replace(file)
+
+    async def names() -> list[set[str]]:
+        """Of the keys that sign the public and the extended card, and of those that are published."""
+        call = Call("GetExtendedAgentCard", caller=Caller("ann", authenticated=True))
+        extended = encode(await server.service.GetExtendedAgentCard(v1.GetExtendedAgentCardRequest(), call))
+        cards = (await fetched(server.http_url + CARD, **{"A2A-Version": "1.0"}), extended)
+        signed = [{json.loads(b64decode(s["protected"] + "=="))["kid"] for s in card["signatures"]} for card in cards]
+        return [*signed, {key["kid"] for key in (await fetched(server.http_url + JWKS))["keys"]}]
+
+    write(old)
+    keys = ApiKey({hashed("a"): "ann"})
+    async with Server(agent(), options(str(file)), authenticators=keys) as server:
+        for listed, told in (((old,), {"old"}), ((old, new), {"old", "new"}), ((new,), {"new"})):
+            write(*listed)
+            assert await names() == [told] * 3
+        file.write_text("{}")
+        assert await names() == [{"new"}] * 3 and "keys stay as they were" in caplog.text
+        file.unlink()
+        assert await names() == [{"new"}] * 3
+        write(old)
+        assert await names() == [{"old"}] * 3
 
 
 @pytest.mark.requirement("BL-45", "SIGN-01")

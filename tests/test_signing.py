@@ -186,6 +186,8 @@ def test_keys_that_must_not_sign_are_refused():
         (OctKey.generate_key(256), "cannot sign cards"),
         (RSAKey.generate_key(1024, auto_kid=True), "fewer than 2048 bits"),
         (ECKey.generate_key("P-256", {"kid": "x", "exp": 1}), "has expired"),
+        (ECKey.generate_key("P-256", {"kid": "x", "exp": "2999-01-01"}), "no number of seconds as exp"),
+        (ECKey.generate_key("P-256", {"kid": "x", "nbf": True}), "no number of seconds as nbf"),
         (ECKey.generate_key("P-256", {"kid": "x", "alg": "ES384"}), "is not for ES384"),
         (ECKey.generate_key("P-256", {"kid": "x", "use": "enc"}), "is not for ES256"),
         (ECKey.generate_key("P-256", {"kid": "x", "key_ops": ["verify"]}), "does not sign"),
@@ -361,6 +363,7 @@ NOW = time.time()
 TIMES: dict[str, tuple[Json, str]] = {
     "expired": ({"exp": NOW - 1}, "has expired"),
     "too early": ({"nbf": NOW + 1000}, "is not valid yet"),
+    "no time": ({"exp": str(NOW + 1000)}, "no number of seconds as exp"),
     "revoked": ({"revoked": {"revoked_at": 1}}, "is revoked"),
     "old certificate": ({"x5c": certificate(EC, datetime.now(UTC) - timedelta(days=2))}, "has expired"),
     "early certificate": ({"x5c": certificate(EC, datetime.now(UTC) + timedelta(days=1))}, "is not valid yet"),
