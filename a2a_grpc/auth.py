@@ -197,6 +197,19 @@ Authorizer = Callable[[Call, Message], bool | Awaitable[bool]]
 """Asked for each call once its caller is known: whether `call.caller` may do `call.operation` for `call.tenant`, or
 `call.agent`, with this v1.0 request. False refuses with PermissionDeniedError; it may raise another A2AError itself."""
 
+SKILL: Final = "skillId"
+"""The member of a message's metadata, or of a request's, that names the skill that is meant."""
+
+
+def skill_of(request: Message) -> str:
+    """The skill that a request names by `SKILL`, "" for none; for an authorizer. The standard has no field for it: what
+    is named is the caller's word, and whether the function does just that is the function's affair."""
+    for part in (getattr(request, "message", None), request):
+        metadata = getattr(part, "metadata", None)
+        if metadata is not None and SKILL in metadata and isinstance(named := metadata[SKILL], str):
+            return named
+    return ""
+
 
 def authorization(authorizer: Authorizer | None, challenge: str, agent: str = "") -> Interceptor:
     """The interceptor that asks the authorizer, if there is one, and holds callers to their tenants (AUTH-04,

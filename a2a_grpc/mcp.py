@@ -19,6 +19,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
+from a2a_grpc.auth import SKILL
 from a2a_grpc.errors import A2AError
 from a2a_grpc.protojson_values import json_of
 from a2a_grpc.remote import Overrides, RemoteAgent, Result, Run
@@ -141,7 +142,7 @@ class Bridge:
         add_parts(message.parts, given.get("message", ""))
         if given.get("data") is not None:
             message.parts.add(data=_data(given["data"]))
-        told: Overrides = {"metadata": {"skillId": offer.skill}} if offer.skill else {}
+        told: Overrides = {"metadata": {SKILL: offer.skill}} if offer.skill else {}
         if given.get("context_id"):
             told["context_id"] = given["context_id"]
         if given.get("task_id"):

@@ -16,7 +16,7 @@ from google.protobuf.message import Message
 from joserfc import jwt
 from joserfc.jwk import ECKey
 
-from a2a_grpc.auth import AllOf, AnyOf, ApiKey, BearerKey, hashed
+from a2a_grpc.auth import AllOf, AnyOf, ApiKey, BearerKey, hashed, skill_of
 from a2a_grpc.auth_basic import Basic, hash_password
 from a2a_grpc.auth_jwt import JWT
 from a2a_grpc.auth_keys import FixedKeys
@@ -75,6 +75,8 @@ async def ruled(call: Call, request: Message) -> bool:
     """The authorizer: some callers may only read, and one rule fails."""
     if call.metadata.get("x-rule") == "broken":
         raise RuntimeError("the rule is broken")
+    if skill_of(request) == "refunds":
+        return call.caller.subject != "alice"
     return call.metadata.get("x-rule") != "read" or call.operation.startswith(("Get", "List"))
 
 
@@ -151,6 +153,21 @@ async def test_who_may_not_is_refused_everywhere_and_changes_nothing(cell: Cell,
     assert error is not None
     reads = ("Get", "List") if who == "not allowed" else ()
     await is_refused(cell, task, headers, error, reads)
+
+
+@pytest.mark.parametrize("operation", ["SendMessage", "SendStreamingMessage"])
+@pytest.mark.parametrize("where", ["message", "request"])
+@pytest.mark.requirement("AUTH-04", "EQ-04")
+async def test_the_skill_that_a_message_names_is_told_to_the_authorizer(cell: Cell, operation: str, where: str) -> None:
+    for skill, caller, refused in (("refunds", "alice", True), ("refunds", "bob", False), ("other", "alice", False)):
+        request = said("hello")
+        (request.message if where == "message" else request).metadata["skillId"] = skill
+        headers = {"x_api_key": caller}
+        if refused:
+            await cell.refuses(PermissionDeniedError, operation, request, **headers)
+        else:
+            client = await cell.site.client(cell.binding, cell.version, headers={"x-api-key": caller})
+            assert await client.send(request)
 
 
 ELSEWHERE = {
