@@ -318,6 +318,9 @@ class PostgresStore:
             for statement in map(pg.counted, sql.DROP_EXPIRED):
                 while (await self._alone(partial(rows, statement=statement, values=values)))[0][0] == retention.batch:
                     pass
+            await self._commits.sum_up()
+            if gone:
+                await self._link.rows(pg.DROP_TALLIES, {})
         except _Trimming:
             pass
         return gone

@@ -8,8 +8,11 @@ alone; after any other fault each change is tried on its own. The rules of a cha
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final, NamedTuple
+
+import asyncpg
 
 from a2a_grpc.tasks import schema as sql
 from a2a_grpc.tasks import schema_postgres as pg
@@ -20,6 +23,7 @@ from a2a_grpc.tasks.store import Change, Conflict, Dedupe, Duplicate, LeaseLost,
 LANES: Final = 2
 """Groups on their way at a time: while one waits for the disk, the next is made."""
 _GROUP = 256  # most changes in one transaction
+_COUNTED = 500  # after so many changes of tasks their tallies are summed up
 
 Outcome = int | Exception
 """The task's token, or why the change was refused."""
@@ -40,6 +44,7 @@ class Commits:
         self._link = link
         self._waiting: list[_Job] = []
         self._lanes: set[asyncio.Task[None]] = set()
+        self._counted = 0
 
     def submit(self, change: Change) -> "asyncio.Future[int]":
         """The change's future: the token once it is durable. It is done even if nobody waits."""
@@ -59,6 +64,8 @@ class Commits:
         try:
             while jobs := self._take():
                 await self._settle(jobs)
+                if self._counted >= _COUNTED:
+                    await self.sum_up()
         finally:  # in the same step that found nothing, so that nothing is taken in between and left
             self._lanes.discard(asyncio.current_task())
 
@@ -93,6 +100,7 @@ class Commits:
             # In one order everywhere, so that no two groups wait for each other.
             jobs.sort(key=lambda job: job.change.task_id)
             outcomes = await self._link.transact(partial(_write, jobs=jobs, ahead=self._link.ahead_ms()))
+            self._counted += len(jobs)
         except Exception as error:
             if len(jobs) > 1 and not isinstance(error, (*BROKEN, FULL)):
                 for job in jobs:
@@ -106,6 +114,12 @@ class Commits:
                 future.set_exception(outcome)
             else:
                 future.set_result(outcome)
+
+    async def sum_up(self) -> None:
+        """Sum the tallies up, which makes lists cheaper; what cannot be done now is left."""
+        self._counted = 0
+        with suppress(*BROKEN, asyncpg.PostgresError):
+            await self._link.rows_once(pg.SUM_TALLIES, {})
 
     async def _append(self, changes: Sequence[Change]) -> frozenset[str]:
         """Write, by one statement, changes that only add events; the ids of the tasks where they fitted."""

@@ -223,8 +223,9 @@ class PostgresLink:
                 raise StoreError(
                     f"{self.name} has schema {version} and this release knows {newest}: use a newer release of a2a-grpc"
                 )
-            for statement in (statement for migration in sql.MIGRATIONS[version:] for statement in migration):
-                await connection.execute(pg.for_postgres(statement))
+            for number, migration in enumerate(sql.MIGRATIONS[version:], version + 1):
+                for statement in (*map(pg.for_postgres, migration), *pg.ALSO.get(number, ())):
+                    await connection.execute(statement)
             await connection.execute(sql.VERSION_CLEAR)
             await rows(connection, sql.VERSION_SET, {"version": newest})
 

@@ -7,7 +7,7 @@ task, the author's state) lies in `snapshots`, which is written at the end of a 
 context go with it.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, Final
 
 from a2a_grpc.tasks.state import TERMINAL
@@ -84,8 +84,34 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "CREATE INDEX posts_waiting ON posts (id) WHERE taken = 0",
         "CREATE INDEX posts_by_age ON posts (at_ms)",
     ),
+    (
+        # How many tasks there are, kept by triggers: whatever writes tasks, another release too, is counted.
+        """CREATE TABLE tallies (
+            agent TEXT NOT NULL, tenant TEXT NOT NULL, owner TEXT NOT NULL, state INTEGER NOT NULL,
+            tasks BIGINT NOT NULL, PRIMARY KEY (agent, tenant, owner, state))""",
+    ),
 )
 """Statements that lead from schema n to n + 1, from the empty database on."""
+
+FILL_TALLIES: Final = """INSERT INTO tallies (agent, tenant, owner, state, tasks)
+    SELECT agent, tenant, owner, state, count(*) FROM tasks GROUP BY agent, tenant, owner, state"""
+_COUNT_NEW: Final = """INSERT INTO tallies (agent, tenant, owner, state, tasks)
+    VALUES (NEW.agent, NEW.tenant, NEW.owner, NEW.state, 1)
+    ON CONFLICT (agent, tenant, owner, state) DO UPDATE SET tasks = tasks + 1;"""
+_COUNT_OLD: Final = """UPDATE tallies SET tasks = tasks - 1
+    WHERE agent = OLD.agent AND tenant = OLD.tenant AND owner = OLD.owner AND state = OLD.state;
+    DELETE FROM tallies WHERE tasks = 0
+    AND agent = OLD.agent AND tenant = OLD.tenant AND owner = OLD.owner AND state = OLD.state;"""
+SQLITE_ALSO: Final[Mapping[int, Sequence[str]]] = {
+    6: (
+        FILL_TALLIES,
+        f"CREATE TRIGGER tally_added AFTER INSERT ON tasks BEGIN {_COUNT_NEW} END",
+        f"CREATE TRIGGER tally_dropped AFTER DELETE ON tasks BEGIN {_COUNT_OLD} END",
+        f"""CREATE TRIGGER tally_moved AFTER UPDATE OF state ON tasks WHEN OLD.state <> NEW.state
+            BEGIN {_COUNT_OLD} {_COUNT_NEW} END""",
+    )
+}
+"""What only SQLite is given, by the number of the schema that it belongs to."""
 
 VERSION_TABLE: Final = "CREATE TABLE IF NOT EXISTS schema (version INTEGER NOT NULL)"
 VERSION: Final = "SELECT version FROM schema"
@@ -161,9 +187,11 @@ def page(filters: Set[str]) -> str:
     return f"{light} WHERE {_where(filters)} ORDER BY status_ms DESC, task_id DESC LIMIT :limit"
 
 
-def total(filters: Set[str]) -> str:
-    """How many tasks match, on whatever page."""
-    return f"SELECT count(*) FROM tasks WHERE {_where(filters - {'before'})}"
+def total(filters: Set[str], tallies: str = "tallies") -> str:
+    """How many tasks match, on whatever page. tallies: what is summed up where they tell."""
+    narrow = filters - {"before"}
+    what = "count(*) FROM tasks" if narrow - {"state"} else f"CAST(coalesce(sum(tasks), 0) AS BIGINT) FROM {tallies}"
+    return f"SELECT {what} WHERE {_where(narrow)}"
 
 
 FILTERS: Final = {

@@ -4,11 +4,11 @@ Laws: as in schema.py, whose tables and statements these are. Statements that lo
 """
 
 import re
-from collections.abc import Set
+from collections.abc import Mapping, Sequence, Set
 from functools import cache
 from typing import Final
 
-from a2a_grpc.tasks.schema import ADD_DEDUPE, DUE, MINE, TASK_NUMBER, page, total
+from a2a_grpc.tasks.schema import ADD_DEDUPE, DUE, FILL_TALLIES, MINE, TASK_NUMBER, page, total
 
 _TYPES: Final = (
     (" id INTEGER PRIMARY KEY", " id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"),
@@ -51,6 +51,33 @@ DROP_MARKS: Final = "DELETE FROM marks WHERE at < now() - INTERVAL '1 day'"
 
 CHANNEL: Final = "SELECT 'a2a_' || left(md5(current_schema()), 16)"
 NOTIFY: Final = "SELECT pg_notify(:channel, :message)"
+
+# Tallies are kept in two tables: changes are only ever added, so that no two transactions wait for each other, and are
+# summed up now and then.
+_CHANGE: Final = "INSERT INTO tally_changes VALUES ({0}.agent, {0}.tenant, {0}.owner, {0}.state, {1})"
+ALSO: Final[Mapping[int, Sequence[str]]] = {
+    6: (
+        "LOCK TABLE tasks IN SHARE ROW EXCLUSIVE MODE",
+        FILL_TALLIES,
+        "CREATE TABLE tally_changes (LIKE tallies)",
+        "CREATE INDEX tally_changes_of_scope ON tally_changes (agent, tenant, owner, state)",
+        f"""CREATE FUNCTION a2a_tally() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF TG_OP <> 'INSERT' THEN {_CHANGE.format("OLD", -1)}; END IF;
+            IF TG_OP <> 'DELETE' THEN {_CHANGE.format("NEW", 1)}; END IF;
+            RETURN NULL; END $$""",
+        "CREATE TRIGGER tally AFTER INSERT OR DELETE ON tasks FOR EACH ROW EXECUTE FUNCTION a2a_tally()",
+        """CREATE TRIGGER tally_moved AFTER UPDATE OF state ON tasks FOR EACH ROW
+            WHEN (OLD.state <> NEW.state) EXECUTE FUNCTION a2a_tally()""",
+    )
+}
+"""What only PostgreSQL is given, by the number of the schema that it belongs to."""
+SUM_TALLIES: Final = """WITH gone AS (DELETE FROM tally_changes RETURNING *)
+    INSERT INTO tallies (agent, tenant, owner, state, tasks)
+    SELECT agent, tenant, owner, state, sum(tasks) FROM gone GROUP BY agent, tenant, owner, state
+    HAVING sum(tasks) <> 0 ORDER BY agent, tenant, owner, state
+    ON CONFLICT (agent, tenant, owner, state) DO UPDATE SET tasks = tallies.tasks + excluded.tasks"""
+DROP_TALLIES: Final = "DELETE FROM tallies WHERE tasks = 0"
+_TALLIES: Final = "(SELECT * FROM tallies UNION ALL SELECT * FROM tally_changes) AS tallies"
 
 # In order of task ids, as every statement that locks several tasks, so that no two wait for each other.
 GUARDS: Final = """SELECT id, agent, tenant, owner, task_id, context_id, sequence, holder, token, lease_until_ms
@@ -106,5 +133,5 @@ def counted(statement: str) -> str:
 
 def page_and_total(filters: Set[str]) -> str:
     """Rows of `page`, each behind the number of `total`, of one moment; one row of nothing for an empty page."""
-    return f"""WITH page AS ({page(filters)}) SELECT ({total(filters)}), page.*
+    return f"""WITH page AS ({page(filters)}) SELECT ({total(filters, _TALLIES)}), page.*
         FROM (SELECT 1) AS once LEFT JOIN page ON TRUE ORDER BY status_ms DESC, task_id DESC"""

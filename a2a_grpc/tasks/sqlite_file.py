@@ -199,8 +199,9 @@ def _migrate(connection: sqlite3.Connection, path: str) -> None:
             f"{path} has schema {version} and this release knows {newest}: use a newer release of a2a-grpc"
         )
     if version < newest:
-        for statement in (statement for migration in sql.MIGRATIONS[version:] for statement in migration):
-            connection.execute(statement)
+        for number, migration in enumerate(sql.MIGRATIONS[version:], version + 1):
+            for statement in (*migration, *sql.SQLITE_ALSO.get(number, ())):
+                connection.execute(statement)
         connection.execute(sql.VERSION_CLEAR)
         connection.execute(sql.VERSION_SET, {"version": newest})
     connection.execute(sql.FREE_CLAIMS)  # whoever claimed a delivery is gone: the lock is ours

@@ -16,7 +16,7 @@ from a2a_stubs import v1
 
 from a2a_grpc import Options, Server
 from a2a_grpc.call import Call, Caller
-from a2a_grpc.tasks import schema
+from a2a_grpc.tasks import schema, schema_postgres
 from tests.bench.servers import agent
 
 AGE: Final = 86_400_000 * 7
@@ -66,8 +66,9 @@ async def fill(url: str, tasks: int, owners: int) -> float:
         columns = ", ".join(schema.TASK_COLUMNS)
         await connection.execute(FILL.format(columns=columns, contexts=CONTEXTS), tasks, owners, now - AGE, AGE)
         await connection.execute(FILL_SNAPSHOTS, head.SerializeToString(), found.SerializeToString())
-        await connection.execute("VACUUM ANALYZE tasks")
-        await connection.execute("VACUUM ANALYZE snapshots")
+        await connection.execute(schema_postgres.SUM_TALLIES)
+        for table in ("tasks", "snapshots", "tallies", "tally_changes"):
+            await connection.execute(f"VACUUM ANALYZE {table}")
     finally:
         await connection.close()
     return time.perf_counter() - begun
