@@ -24,7 +24,6 @@ from a2a_grpc.bindings.mounts import CardReader
 from a2a_grpc.bindings.wire import HttpReply, HttpRequest
 from a2a_grpc.config import Options
 from a2a_grpc.protojson import dumps
-from a2a_grpc.tasks.start import now_ms
 from a2a_grpc.tasks.store import Counts
 from a2a_grpc.telemetry_parts import Off
 
@@ -126,7 +125,7 @@ class Admin:
         """Ask the store; without an answer the last one stands, as the other measures are wanted most then."""
         with suppress(Exception):
             async with asyncio.timeout(PATIENCE):
-                self._counts = await self._server.store.counts(now_ms())
+                self._counts = await self._server.store.counts(self._server.store.now_ms())
 
     # -- requests
 

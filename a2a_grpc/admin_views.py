@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 from a2a_grpc.content import opened
 from a2a_grpc.push import host_of
 from a2a_grpc.push_secrets import Seal, Sealed
-from a2a_grpc.tasks.start import now_ms
 from a2a_grpc.tasks.state import state_name
 from a2a_grpc.tasks.store import NEVER, Backlog, Counts
 
@@ -23,7 +22,7 @@ Server = Any
 
 
 async def _turns(server: Server) -> list[dict[str, Any]]:
-    now, shown = now_ms(), server.telemetry.shown
+    now, shown = server.store.now_ms(), server.telemetry.shown
     return [
         {
             "taskId": turn.task_id,
@@ -43,7 +42,7 @@ async def _turns(server: Server) -> list[dict[str, Any]]:
 
 
 async def _leases(server: Server) -> dict[str, Any]:
-    counts = await server.store.counts(now_ms())
+    counts = await server.store.counts(server.store.now_ms())
     return {
         "holder": server.engine.holder,
         "seconds": server.options.lease,
@@ -61,14 +60,14 @@ async def _streams(server: Server) -> dict[str, Any]:
     return {"open": len(waiting), "dropped": streams.dropped, "refused": streams.refused, "streams": shown}
 
 
-def webhook(found: Backlog, seal: Seal) -> dict[str, Any]:
+def webhook(found: Backlog, seal: Seal, now_ms: int) -> dict[str, Any]:
     """A webhook that is behind; of its address only the host, None where the key of the secrets is not here."""
     (agent, tenant, owner), kept, cursor, due, attempts, _, failing_ms = found.delivery
     try:
         host = host_of(opened(kept, seal).url)
     except Sealed:
         host = None
-    waits = now_ms() < found.next_ms
+    waits = now_ms < found.next_ms
     return {
         "taskId": kept.task_id,
         "configId": kept.config_id,
@@ -93,13 +92,13 @@ def _time(ms: int) -> str:
 
 
 async def _webhooks(server: Server, given_up: bool) -> list[dict[str, Any]]:
-    rows = await server.store.backlog(("", ""), SHOWN, given_up)
-    lines = [webhook(row, server.engine.push.seal) for row in rows if given_up or not row.given_up_ms]
+    rows, now = await server.store.backlog(("", ""), SHOWN, given_up), server.store.now_ms()
+    lines = [webhook(row, server.engine.push.seal, now) for row in rows if given_up or not row.given_up_ms]
     return [line | {"owner": server.telemetry.shown(line["owner"])} for line in lines]
 
 
 async def _outbox(server: Server) -> dict[str, Any]:
-    counts = await server.store.counts(now_ms())
+    counts = await server.store.counts(server.store.now_ms())
     webhooks = await _webhooks(server, False)
     push = server.engine.push
     resting = [{"host": host, "seconds": round(seconds, 3)} for host, seconds in push.hosts.resting().items()]

@@ -27,7 +27,6 @@ from a2a_grpc.protojson import dumps, to_json
 from a2a_grpc.push_hosts import LONGEST_REST, Hosts, Outcome, Poster
 from a2a_grpc.push_secrets import Seal, Sealed
 from a2a_grpc.tasks.bus import Bus
-from a2a_grpc.tasks.start import now_ms
 from a2a_grpc.tasks.state import INTERRUPTED, Fold, state_of, status_of
 from a2a_grpc.tasks.store import NEVER, Delivery, Event, PushConfig, Report, Scope, Store, TooMany
 from a2a_grpc.v03 import down_event, down_result
@@ -233,7 +232,7 @@ class Deliverer:
         free = self._options.push_concurrency - len(self._sending)
         if free <= 0:
             return
-        until, now = time.monotonic() + self._batch, now_ms()
+        until, now = time.monotonic() + self._batch, self._store.now_ms()
         for delivery in await self._store.due(self._holder, now, now + self._claim_ms, free):
             key = delivery.config.task_id, delivery.config.config_id
             if key not in self._sending:
@@ -343,7 +342,7 @@ class Deliverer:
 
     def _fails_for(self, sending: _Sending, seconds: float) -> bool:
         """Note that a webhook fails; whether it has done so for some time."""
-        now = now_ms()
+        now = self._store.now_ms()
         sending.failing_ms = sending.failing_ms or now
         return now - sending.failing_ms >= seconds * 1000
 
@@ -353,7 +352,7 @@ class Deliverer:
 
     async def _report(self, sending: _Sending, wait: float) -> None:
         """Say how far a claimed config has come; the claim ends, and it is not to be tried again before `wait`."""
-        now, dead = now_ms(), wait == float("inf")
+        now, dead = self._store.now_ms(), wait == float("inf")
         next_ms = NEVER if dead else now + int(wait * 1000) if wait else 0
         report = Report(sending.cursor, sending.attempts, next_ms, sending.said, sending.failing_ms, now if dead else 0)
         try:

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
 from a2a_grpc.config import OptionError
-from a2a_grpc.tasks.start import now_ms
 from a2a_grpc.tasks.store import NEVER, PushConfig
 
 KEY_BYTES: Final = 32
@@ -103,6 +102,9 @@ def _place(task_id: str, config_id: str) -> bytes:
 class Keeps(Protocol):
     """A store that lasts, for `reseal`."""
 
+    def now_ms(self) -> int:
+        """The time by which claims end."""
+
     async def every_config(self, after: tuple[str, str], limit: int) -> list[PushConfig]:
         """Configs of all scopes, in order of (task id, config id), those above `after`."""
 
@@ -118,7 +120,7 @@ async def reseal(store: Keeps, seal: Seal, patience: float = PATIENCE) -> tuple[
     done, end = 0, time.monotonic() + patience
     while True:
         busy, lost, after = 0, list[PushConfig](), ("", "")
-        at = NEVER if time.monotonic() >= end else now_ms()
+        at = NEVER if time.monotonic() >= end else store.now_ms()
         while page := await store.every_config(after, PAGE):
             pairs = []
             for config in page:

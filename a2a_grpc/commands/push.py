@@ -96,7 +96,7 @@ async def _found(
     """What was asked for, a page at a time, each with its line."""
     after = ("", "")
     while page := await store.backlog(after, PAGE, given_up):
-        lines = [(webhook(found, seal), found) for found in page]
+        lines = [(webhook(found, seal, store.now_ms()), found) for found in page]
         yield [
             (line, found)
             for line, found in lines

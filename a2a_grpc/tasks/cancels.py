@@ -11,7 +11,6 @@ from a2a_stubs import v1
 from a2a_grpc.errors import TaskNotCancelableError, TaskNotFoundError
 from a2a_grpc.tasks.feed import POLL
 from a2a_grpc.tasks.run import Runtime, Turn
-from a2a_grpc.tasks.start import now_ms
 from a2a_grpc.tasks.state import ENDS, TERMINAL, state_of
 from a2a_grpc.tasks.store import Scope, TaskRow
 from a2a_grpc.tasks.upkeep import close_task
@@ -44,7 +43,7 @@ class Cancels:
                 raise TaskNotCancelableError
             if self._runtime.local(scope, task_id) is not None:
                 continue
-            if self._runtime.elsewhere(row) and row.lease_until_ms > now_ms():
+            if self._runtime.elsewhere(row) and row.lease_until_ms > self._runtime.store.now_ms():
                 if (view := await self._cancel_elsewhere(row, request)) is not None:
                     return view.task
                 continue
@@ -59,7 +58,7 @@ class Cancels:
         self._runtime.bus.publish(row.task_id, 0)
         events = self._runtime.feeds.follow(row.scope, row.task_id, row.sequence)
         try:
-            async with asyncio.timeout(max(row.lease_until_ms - now_ms(), 0) / 1000 + POLL):
+            async with asyncio.timeout(max(row.lease_until_ms - self._runtime.store.now_ms(), 0) / 1000 + POLL):
                 async for event in events:
                     state = state_of(event.payload)
                     if state == v1.TASK_STATE_CANCELED:

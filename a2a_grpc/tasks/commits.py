@@ -22,7 +22,7 @@ from a2a_grpc.tasks.bus import Bus
 from a2a_grpc.tasks.context import Context, to_json
 from a2a_grpc.tasks.feed import Feed, Feeds
 from a2a_grpc.tasks.handle import TurnEnded
-from a2a_grpc.tasks.start import Start, failure, now_ms
+from a2a_grpc.tasks.start import Start, failure
 from a2a_grpc.tasks.state import INTERRUPTED, TRANSITIONS, state_name, state_of, status_event, status_ms, status_of
 from a2a_grpc.tasks.store import Change, Dedupe, Duplicate, Event, Snapshot, Store, StoreError
 
@@ -190,7 +190,7 @@ class Commits(ABC):
 
     def _now(self) -> int:
         """The time for a new status: never before that of an earlier one."""
-        self._last_ms = max(now_ms(), self._last_ms)
+        self._last_ms = max(self._process.store.now_ms(), self._last_ms)
         return self._last_ms
 
     def _open(self) -> None:
@@ -302,7 +302,7 @@ class Commits(ABC):
         self._size = sum([event.payload.ByteSize() for event in pending]) if pending else 0
         ends = bool(self.ending) and not pending
         change = self._opening or Change(self.scope, self.task_id, self.durable, 0, token=self.token)
-        change.now_ms, change.events = now_ms(), batch
+        change.now_ms, change.events = self._process.store.now_ms(), batch
         if self._sent:
             change.dedupe = self._sent.pop(last, change.dedupe)
         if self._posts:

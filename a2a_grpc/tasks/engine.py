@@ -34,7 +34,7 @@ from a2a_grpc.tasks.listing import Page, entries_of, entry_of
 from a2a_grpc.tasks.posts import Posts
 from a2a_grpc.tasks.relay import Relays
 from a2a_grpc.tasks.run import Runtime, Turn
-from a2a_grpc.tasks.start import Start, joined, new_id, now_ms, with_ids
+from a2a_grpc.tasks.start import Start, joined, new_id, with_ids
 from a2a_grpc.tasks.state import ENDS, INTERRUPTED, TERMINAL, Fold, set_status, state_of, status_event
 from a2a_grpc.tasks.store import (
     Change,
@@ -202,14 +202,14 @@ class Engine:
     def _dedupe(self, message: v1.Message, digest: bytes, task_id: str) -> Dedupe | None:
         if not digest:
             return None
-        return Dedupe(message.message_id, digest, now_ms() + int(self.options.dedupe_window * 1000), task_id)
+        return Dedupe(message.message_id, digest, self.store.now_ms() + int(self.options.dedupe_window * 1000), task_id)
 
     async def _create(self, call: Call, scope: Scope, request: v1.SendMessageRequest, digest: bytes) -> Started:
         replies = self.agents[scope.agent].handler.replies
         if replies and digest and (joined := await self._joined(scope, request.message, digest)):
             return joined
         self.check_room(call)
-        now, task_id = now_ms(), new_id()
+        now, task_id = self.store.now_ms(), new_id()
         request = with_ids(request, task_id, request.message.context_id or new_id())
         message = request.message
         payload = v1.StreamResponse()
@@ -238,7 +238,7 @@ class Engine:
 
     async def _joined(self, scope: Scope, message: v1.Message, digest: bytes) -> Started | None:
         """The earlier send of the same message, while it may still be answered without a task or after."""
-        known = await self.store.seen(scope, message.message_id, now_ms())
+        known = await self.store.seen(scope, message.message_id, self.store.now_ms())
         if known is not None:
             return Started(known.task_id, known=known, digest=digest)
         earlier = self._sends.get((scope, message.message_id))
@@ -278,7 +278,7 @@ class Engine:
                     return await self._claim(call, row, fold, request, digest)
                 except Conflict:
                     continue
-            if digest and (known := await self.store.seen(scope, message.message_id, now_ms())):
+            if digest and (known := await self.store.seen(scope, message.message_id, self.store.now_ms())):
                 return Started(row.task_id, known=known, digest=digest)
             if turn is not None and turn.takes_messages and turn.accepting:
                 return await self._post(call, turn, request, digest)
@@ -297,7 +297,7 @@ class Engine:
         if (stale := self._runtime.turns.get(row.task_id)) is not None:
             stale.stop(LeaseLost("another replica had the task"))
         request = with_ids(request, row.task_id, row.context_id)
-        now = max(now_ms(), row.status_ms)
+        now = max(self.store.now_ms(), row.status_ms)
         # The status first: it moves the question that it replaces into the history, before the answer.
         working = status_event(row.task_id, row.context_id, v1.TASK_STATE_WORKING, now)
         opening = Change(
@@ -352,7 +352,7 @@ class Engine:
             return None
         if taken:
             return await self._posted(call, row.scope, request)
-        if digest and (known := await self.store.seen(row.scope, request.message.message_id, now_ms())):
+        if digest and (known := await self.store.seen(row.scope, request.message.message_id, self.store.now_ms())):
             return Started(row.task_id, known=known, digest=digest)
         raise UnsupportedOperationError("The task is being worked on")
 
@@ -365,7 +365,7 @@ class Engine:
         """Run a lost turn again (see Upkeep); of its caller only the subject is known."""
         if self.draining:
             return
-        now = max(now_ms(), row.status_ms)
+        now = max(self.store.now_ms(), row.status_ms)
         take = self._lease(now, row.trace, row.attempt + 1)
         opening = Change(row.scope, row.task_id, row.sequence, now, take=take, over=True)
         working = status_event(row.task_id, row.context_id, v1.TASK_STATE_WORKING, now)

@@ -18,6 +18,7 @@ from typing import Final
 from a2a_stubs import v1
 
 from a2a_grpc.tasks.fence import admit
+from a2a_grpc.tasks.start import now_ms
 from a2a_grpc.tasks.state import TERMINAL
 from a2a_grpc.tasks.store import (
     POSTED_MS,
@@ -133,6 +134,10 @@ class MemoryStore:
         self._posts: dict[int, tuple[Post, int]] = {}
         self._taken: dict[int, int] = {}
         self._numbers = count(1)
+
+    def now_ms(self) -> int:
+        """This process's time (see Store.now_ms)."""
+        return now_ms()
 
     async def open(self) -> None:
         """Nothing to do."""

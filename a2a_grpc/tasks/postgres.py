@@ -1,14 +1,12 @@
 """The store in PostgreSQL: for any number of processes, each of which may do everything.
 
 Laws: every method is one statement, or one transaction of PostgresLink; what decides holds the lock of the task's row,
-or is a condition of the statement that writes. When leases and claims of deliveries end is stored as the server's clock
-will show it, and given and answered as this process's does: one whose clock is wrong takes nothing from others. SQL
-text lives in schema.py, the rules of a change in fence.py, the writing of changes in postgres_commits.py, the reading
-of logs in postgres_reads.py.
+or is a condition of the statement that writes. The time is the server's: a process whose clock is wrong dates nothing
+wrongly and takes nothing from others. SQL text lives in schema.py, the rules of a change in fence.py, the writing of
+changes in postgres_commits.py, the reading of logs in postgres_reads.py.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -17,8 +15,8 @@ from a2a_grpc.tasks import schema_postgres as pg
 from a2a_grpc.tasks.postgres_commits import Commits, claim, remember
 from a2a_grpc.tasks.postgres_link import Connection, PostgresLink, many, rows
 from a2a_grpc.tasks.postgres_reads import Reads
+from a2a_grpc.tasks.start import now_ms
 from a2a_grpc.tasks.store import (
-    NEVER,
     Backlog,
     Change,
     Counts,
@@ -60,6 +58,10 @@ class PostgresStore:
         self._commits = Commits(self._link)
         self._reads = Reads(self._link)
 
+    def now_ms(self) -> int:
+        """The server's time (see Store.now_ms), once the store is open."""
+        return now_ms() + self._link.ahead_ms()
+
     async def open(self) -> None:
         """Connect and bring the schema up to date; several processes may do so at once.
 
@@ -97,7 +99,7 @@ class PostgresStore:
     async def task(self, scope: Scope, task_id: str) -> TaskRow | None:
         """The task (see Store.task)."""
         found = await self._link.rows(sql.TASK, sql.values_of(scope, task_id=task_id))
-        return self._row(found[0]) if found else None
+        return _row(found[0]) if found else None
 
     async def events(self, scope: Scope, task_id: str, after: int, limit: int) -> list[Event]:
         """Events after a number (see Store.events)."""
@@ -115,14 +117,14 @@ class PostgresStore:
         values["limit"] += 1
         found = await self._link.rows(pg.page_and_total(filters), values)
         listed = [row for row in found if row[4] is not None]
-        return TaskPage([self._row(row[1:]) for row in listed[: query.limit]], found[0][0], len(listed) > query.limit)
+        return TaskPage([_row(row[1:]) for row in listed[: query.limit]], found[0][0], len(listed) > query.limit)
 
     # -- leases and cancel
 
     async def renew(self, holder: str, until_ms: int, tokens: Mapping[str, int]) -> frozenset[str]:
         """Lengthen leases (see Store.renew)."""
         values = {"task_ids": list(tokens), "tokens": list(tokens.values())}
-        values |= {"holder": holder, "until_ms": until_ms + self._link.ahead_ms()}
+        values |= {"holder": holder, "until_ms": until_ms}
         kept = await self._link.rows(pg.RENEW_ALL, values)
         return frozenset(tokens.keys() - {task_id for (task_id,) in kept})
 
@@ -133,8 +135,8 @@ class PostgresStore:
     async def lost(self, holder: str, now_ms: int, limit: int) -> list[TaskRow]:
         """Tasks whose turn has no owner any more (see Store.lost)."""
         await self._link.read_clock()
-        found = await self._link.rows(sql.LOST, {"now_ms": now_ms + self._link.ahead_ms(), "limit": limit})
-        return [self._row(row) for row in found]
+        found = await self._link.rows(sql.LOST, {"now_ms": now_ms, "limit": limit})
+        return [_row(row) for row in found]
 
     async def places(self, task_ids: Sequence[str]) -> dict[str, tuple[Scope, int]]:
         """Where tasks are (see Store.places)."""
@@ -178,7 +180,6 @@ class PostgresStore:
 
     async def seen(self, scope: Scope, message_id: str, now_ms: int) -> Dedupe | None:
         """The first outcome of a messageId (see Store.seen)."""
-        now_ms += self._link.ahead_ms()
         found = await self._link.rows(sql.SEEN, sql.values_of(scope, message_id=message_id, now_ms=now_ms))
         return Dedupe(*found[0]) if found else None
 
@@ -193,10 +194,8 @@ class PostgresStore:
     ) -> None:
         """Keep a direct exchange (see Store.remember_reply)."""
 
-        ahead = self._link.ahead_ms()
-
         async def work(connection: Connection) -> None:
-            for first in (await claim(connection, [(scope, dedupe, now_ms)], ahead)).values():
+            for first in (await claim(connection, [(scope, dedupe, now_ms)])).values():
                 raise Duplicate(first)
             context = await remember(connection, scope, context_id, memory, now_ms)
             exchange = [{"context": context, "now_ms": now_ms, "message": message} for message in messages]
@@ -249,11 +248,10 @@ class PostgresStore:
 
     async def due(self, holder: str, now_ms: int, until_ms: int, limit: int) -> list[Delivery]:
         """Claim configs that have something to send; what another replica is claiming is passed over (Store.due)."""
-        ahead = self._link.ahead_ms()
 
         async def work(connection: Connection) -> list[Delivery]:
-            found = await rows(connection, pg.DUE_TO_NOBODY, {"now_ms": now_ms + ahead, "limit": limit})
-            mine = {"holder": holder, "until_ms": until_ms + ahead}
+            found = await rows(connection, pg.DUE_TO_NOBODY, {"now_ms": now_ms, "limit": limit})
+            mine = {"holder": holder, "until_ms": until_ms}
             await many(connection, sql.CLAIM, [mine | {"task": row[-1], "config_id": row[4]} for row in found])
             return [sql.delivery_of(row) for row in found]
 
@@ -263,16 +261,12 @@ class PostgresStore:
         """Report on a claimed delivery (see Store.delivered)."""
         config = delivery.config
         values = sql.values_of(delivery.scope, task_id=config.task_id, config_id=config.config_id, config=config.config)
-        if 0 < report.next_ms < NEVER:
-            report = report._replace(next_ms=report.next_ms + self._link.ahead_ms())
         await self._link.rows(sql.DELIVERED, values | report._asdict())
 
     async def backlog(self, after: tuple[str, str], limit: int, given_up: bool) -> list[Backlog]:
         """Configs that are behind (see Store.backlog)."""
         values = {"task_id": after[0], "config_id": after[1], "limit": limit}
-        found = map(sql.backlog_of, await self._link.rows(sql.backlog(given_up), values))
-        ahead = self._link.ahead_ms()
-        return [each._replace(next_ms=each.next_ms - ahead) if 0 < each.next_ms < NEVER else each for each in found]
+        return list(map(sql.backlog_of, await self._link.rows(sql.backlog(given_up), values)))
 
     async def revive(self, configs: Sequence[PushConfig]) -> int:
         """Take configs up again (see Store.revive)."""
@@ -289,8 +283,7 @@ class PostgresStore:
 
     async def swap_configs(self, anew: Sequence[tuple[PushConfig, bytes]], now_ms: int) -> int:
         """Write configs in another form (see push_secrets.Keeps)."""
-        here = now_ms if now_ms >= NEVER else now_ms + self._link.ahead_ms()
-        values = [config._asdict() | {"anew": form, "now_ms": here} for config, form in anew]
+        values = [config._asdict() | {"anew": form, "now_ms": now_ms} for config, form in anew]
 
         async def work(connection: Connection) -> int:
             return sum([len(await rows(connection, sql.SWAP_CONFIG, each)) for each in values])
@@ -299,14 +292,14 @@ class PostgresStore:
 
     async def counts(self, now_ms: int) -> Counts:
         """How much there is to look after (see Store.counts)."""
-        [row] = await self._link.rows(sql.COUNTS, {"now_ms": now_ms + self._link.ahead_ms()})
+        [row] = await self._link.rows(sql.COUNTS, {"now_ms": now_ms})
         return Counts(*row)
 
     # -- retention
 
     async def trim(self, retention: Retention) -> list[str]:
         """Delete what is no longer kept, in small transactions, by one replica at a time (see Store.trim)."""
-        values = sql.kept(replace(retention, now_ms=retention.now_ms + self._link.ahead_ms()))
+        values = sql.kept(retention)
         turn = {"mark": self._link.number, "turn_ms": retention.turn_ms}
         gone: list[str] = []
         try:
@@ -325,11 +318,6 @@ class PostgresStore:
             pass
         return gone
 
-    def _row(self, row: Sequence[Any]) -> TaskRow:
-        found = TaskRow(Scope(*row[:3]), *row[3:])
-        found.lease_until_ms -= self._link.ahead_ms() if found.holder else 0
-        return found
-
     async def _alone(self, work: Callable[[Connection], Awaitable[_T]]) -> _T:
         """Run the work in a transaction that no other replica has at the same time; raises _Trimming if one does."""
 
@@ -339,6 +327,10 @@ class PostgresStore:
             return await work(connection)
 
         return await self._link.transact(alone)
+
+
+def _row(row: Sequence[Any]) -> TaskRow:
+    return TaskRow(Scope(*row[:3]), *row[3:])
 
 
 class _Trimming(Exception):

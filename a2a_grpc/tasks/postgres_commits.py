@@ -99,7 +99,7 @@ class Commits:
                 return
             # In one order everywhere, so that no two groups wait for each other.
             jobs.sort(key=lambda job: job.change.task_id)
-            outcomes = await self._link.transact(partial(_write, jobs=jobs, ahead=self._link.ahead_ms()))
+            outcomes = await self._link.transact(partial(_write, jobs=jobs))
             self._counted += len(jobs)
         except Exception as error:
             if len(jobs) > 1 and not isinstance(error, (*BROKEN, FULL)):
@@ -180,12 +180,12 @@ class _Admitted(NamedTuple):
     columns: dict[str, Any]
 
 
-async def _write(connection: Connection, jobs: Sequence[_Job], ahead: int) -> list[Outcome]:
-    """What became of each change; all that were not refused are written. ahead: of the server's clock, in ms."""
+async def _write(connection: Connection, jobs: Sequence[_Job]) -> list[Outcome]:
+    """What became of each change; all that were not refused are written."""
     changes = [job.change for job in jobs]
     outcomes: list[Outcome] = [0] * len(changes)
     sent = [(change.scope, change.dedupe, change.now_ms) for change in changes]
-    duplicates = await claim(connection, sent, ahead)
+    duplicates = await claim(connection, sent)
     found = await rows(connection, pg.GUARDS, {"task_ids": [change.task_id for change in changes]})
     there = {row["task_id"]: row for row in found}
     admitted: list[_Admitted] = []
@@ -196,7 +196,7 @@ async def _write(connection: Connection, jobs: Sequence[_Job], ahead: int) -> li
             continue
         row = there.get(change.task_id)
         try:
-            columns = admit(_guard(row, ahead) if row else None, change)
+            columns = admit(_guard(row) if row else None, change)
         except (Conflict, LeaseLost, ValueError) as refusal:
             outcomes[index] = refusal
             if change.dedupe:
@@ -205,7 +205,7 @@ async def _write(connection: Connection, jobs: Sequence[_Job], ahead: int) -> li
         if columns.get("lease_until_ms"):
             # Seconds that the change waited for a server that was lost do not count.
             waited = int(asyncio.get_running_loop().time() - jobs[index].since)
-            columns["lease_until_ms"] += ahead + 1000 * waited
+            columns["lease_until_ms"] += 1000 * waited
         outcomes[index] = columns["token"]
         admitted.append(
             _Admitted(row["id"], row["context_id"], change, columns)
@@ -218,7 +218,7 @@ async def _write(connection: Connection, jobs: Sequence[_Job], ahead: int) -> li
     return outcomes
 
 
-def _guard(row: Any, ahead: int) -> TaskRow:
+def _guard(row: Any) -> TaskRow:
     return TaskRow(
         Scope(row["agent"], row["tenant"], row["owner"]),
         row["task_id"],
@@ -229,20 +229,15 @@ def _guard(row: Any, ahead: int) -> TaskRow:
         row["sequence"],
         holder=row["holder"],
         token=row["token"],
-        lease_until_ms=row["lease_until_ms"] - ahead,
+        lease_until_ms=row["lease_until_ms"],
     )
 
 
 async def claim(
-    connection: Connection, every: Iterable[tuple[Scope, Dedupe | None, int]], ahead: int
+    connection: Connection, every: Iterable[tuple[Scope, Dedupe | None, int]]
 ) -> dict[tuple[Scope, str], Dedupe]:
-    """Store the dedupe rows, each with the time of its change, where none is alive; answers those that are. ahead: of
-    the server's clock, in ms."""
-    wanted = {
-        (scope, dedupe.message_id): (dedupe._replace(expires_ms=dedupe.expires_ms + ahead), now_ms + ahead)
-        for scope, dedupe, now_ms in every
-        if dedupe is not None
-    }
+    """Store the dedupe rows, each with the time of its change, where none is alive; answers those that are."""
+    wanted = {(scope, dedupe.message_id): (dedupe, now_ms) for scope, dedupe, now_ms in every if dedupe is not None}
     if not wanted:
         return {}
     stored = await many(

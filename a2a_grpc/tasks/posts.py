@@ -16,7 +16,6 @@ from a2a_grpc.errors import UnavailableError
 from a2a_grpc.tasks.feed import POLL
 from a2a_grpc.tasks.handle import TurnEnded
 from a2a_grpc.tasks.run import Runtime, Turn
-from a2a_grpc.tasks.start import now_ms
 from a2a_grpc.tasks.store import Dedupe, Duplicate, Post, TaskRow
 
 GAP: Final = 0.02
@@ -49,7 +48,7 @@ class Posts:
         this process stops: then it may still be taken."""
         store, bus, moved = self._runtime.store, self._runtime.bus, asyncio.Event()
         body = message.SerializeToString()
-        number = await store.post(row.scope, row.task_id, row.token, body, digest, now_ms())
+        number = await store.post(row.scope, row.task_id, row.token, body, digest, store.now_ms())
         if not number:
             return None
         patience = time.monotonic() + 2 * self._runtime.options.lease + POLL
@@ -110,9 +109,10 @@ class Posts:
             return
         dedupe, known = None, None
         if post.digest:
-            until_ms = now_ms() + int(runtime.options.dedupe_window * 1000)
+            now = runtime.store.now_ms()
+            until_ms = now + int(runtime.options.dedupe_window * 1000)
             dedupe = Dedupe(message.message_id, post.digest, until_ms, post.task_id)
-            known = await runtime.store.seen(turn.scope, message.message_id, now_ms())
+            known = await runtime.store.seen(turn.scope, message.message_id, now)
         if known is not None or not turn.takes_messages:
             await self._refuse(post)
             return

@@ -20,7 +20,7 @@ from a2a_grpc.tasks.commits import Commits, Process
 from a2a_grpc.tasks.handle import Inbox, Paused, TaskHandle, TurnEnded
 from a2a_grpc.tasks.invoke import begun, invoke
 from a2a_grpc.tasks.parts import agent_message
-from a2a_grpc.tasks.start import Start, at_once, failure, now_ms
+from a2a_grpc.tasks.start import Start, at_once, failure
 from a2a_grpc.tasks.store import Dedupe, Duplicate, Scope, TaskRow
 
 log: Final = logging.getLogger("a2a_grpc")
@@ -227,9 +227,9 @@ class Turn(Commits):
         exchange = [asked.SerializeToString(), message.SerializeToString()]
         dedupe = opening.dedupe and opening.dedupe._replace(task_id="", reply=exchange[1])
         memory = self._context.memory.take_unsaved() if self._context is not None else {}
-        self.ending = v1.TASK_STATE_COMPLETED
+        self.ending, store = v1.TASK_STATE_COMPLETED, self._runtime.store
         try:
-            await self._runtime.store.remember_reply(self.scope, self.context_id, exchange, memory, dedupe, now_ms())
+            await store.remember_reply(self.scope, self.context_id, exchange, memory, dedupe, store.now_ms())
         except Duplicate as first:
             self.stop(first)
             raise TurnEnded("the message was answered before") from None

@@ -16,6 +16,7 @@ from a2a_stubs import v1
 from a2a_grpc.tasks import schema as sql
 from a2a_grpc.tasks.fence import admit
 from a2a_grpc.tasks.sqlite_file import SQLiteFile
+from a2a_grpc.tasks.start import now_ms
 from a2a_grpc.tasks.store import (
     Backlog,
     Change,
@@ -51,6 +52,10 @@ class SQLiteStore:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._file = SQLiteFile(os.fspath(path))
+
+    def now_ms(self) -> int:
+        """This process's time (see Store.now_ms)."""
+        return now_ms()
 
     async def open(self) -> None:
         """Take the file and bring its schema up to date.

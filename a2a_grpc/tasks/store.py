@@ -297,6 +297,9 @@ class Store(Protocol):
 
     exclusive: bool
 
+    def now_ms(self) -> int:
+        """The time, in ms since 1970, by which everything in the store is dated, whichever process asks."""
+
     async def open(self) -> None:
         """Make ready; raises StoreBusy when the store is taken, StoreError when its schema is newer than this code."""
 

@@ -20,7 +20,6 @@ from a2a_grpc.tasks.bus import Listener
 from a2a_grpc.tasks.parts import agent_message
 from a2a_grpc.tasks.relay import Relays
 from a2a_grpc.tasks.run import Runtime
-from a2a_grpc.tasks.start import now_ms
 from a2a_grpc.tasks.state import INTERRUPTED, Fold, state_of, status_event, status_ms
 from a2a_grpc.tasks.store import (
     Change,
@@ -61,7 +60,7 @@ async def close_task(runtime: Runtime, row: TaskRow, fold: Fold, state: int, tex
     """End a task without a running turn in a terminal state, breaking any lease; False if it has moved since `row`."""
     if fold.sequence != row.sequence:  # what came since may be its end
         return False
-    now = max(now_ms(), row.status_ms)
+    now = max(runtime.store.now_ms(), row.status_ms)
     message = agent_message(text or None, row.context_id, row.task_id)
     event = Event(fold.sequence + 1, status_event(row.task_id, row.context_id, state, now, message))
     expected = fold.sequence
@@ -161,7 +160,7 @@ class Upkeep:
                 async with asyncio.timeout(max(give_up - asked, lease / 12)):
                     lost = await self._runtime.store.renew(
                         self._runtime.holder,
-                        now_ms() + int(lease * 1000),
+                        self._runtime.store.now_ms() + int(lease * 1000),
                         {name: turn.token for name, turn in held.items()},
                     )
                 self._renewed = asked
@@ -192,7 +191,7 @@ class Upkeep:
     async def _recover(self) -> bool:
         """Settle turns whose process is gone (BL-08); True if there may be more. One that cannot be settled holds up
         neither the others nor the start."""
-        rows = await self._runtime.store.lost(self._runtime.holder, now_ms(), 100)
+        rows = await self._runtime.store.lost(self._runtime.holder, self._runtime.store.now_ms(), 100)
         rows = [row for row in rows if row.task_id not in self._runtime.turns]
         settled = False
         for row in rows:
@@ -249,7 +248,7 @@ class Upkeep:
         options = self._runtime.options
         while True:
             retention = Retention(
-                now_ms=now_ms(),
+                now_ms=self._runtime.store.now_ms(),
                 terminal_ms=int(options.retain * 1000),
                 stuck_ms=int(options.retain_stuck * 1000),
                 count=options.retain_count,
@@ -278,7 +277,8 @@ class Upkeep:
             self._runtime.feeds.close(stopping)  # first, or their readers would hear that the task broke off
             for turn in again:
                 turn.stop(stopping)
-            await self._runtime.store.renew(self._runtime.holder, now_ms(), tokens)  # the lease ends now
+            store = self._runtime.store
+            await store.renew(self._runtime.holder, store.now_ms(), tokens)  # the lease ends now
 
     async def stop(self) -> None:
         """End the loops, and whatever still runs when all who wait for an end have had the time to hear of it."""

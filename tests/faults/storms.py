@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import asyncpg
-from a2a_stubs import google, v1
+from a2a_stubs import v1
 
 from a2a_grpc.errors import UnsupportedOperationError
+from a2a_grpc.tasks.state import status_of
 from scripts import services
 from tests.faults.history import History, Kept
 from tests.faults.processes import BINDINGS, ENDED, ENVIRONMENT, within
@@ -161,9 +162,10 @@ async def speak(history: History, task_id: str, tenant: str) -> None:
         await asyncio.sleep(0.05)
 
 
-def began(task: Kept) -> google.Timestamp:
-    """When the task was made, as the clock of its replica showed."""
-    return task.log[0].payload.task.status.timestamp
+def dates(task: Kept) -> list[int]:
+    """The seconds of each status of a task."""
+    found = (status_of(event.payload) for event in task.log)
+    return [status.timestamp.seconds for status in found if status is not None]
 
 
 # -- faults of replicas
