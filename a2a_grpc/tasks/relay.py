@@ -17,7 +17,7 @@ from a2a_grpc.call import Call
 from a2a_grpc.errors import TaskNotFoundError
 from a2a_grpc.tasks.handle import TurnEnded
 from a2a_grpc.tasks.run import Runtime, Turn
-from a2a_grpc.tasks.start import Start, failure, joined, now_ms
+from a2a_grpc.tasks.start import Start, failure, joined
 from a2a_grpc.tasks.state import TERMINAL, Fold, state_of
 from a2a_grpc.tasks.store import (
     Change,
@@ -79,7 +79,8 @@ class Relay(Turn):
     async def _shorten(self) -> None:
         """Forget what had come before the log was as long the last time; the snapshot then speaks for it."""
         await self._until(self.sequence)
-        now, store = now_ms(), self._runtime.store
+        store = self._runtime.store
+        now = store.now_ms()
         folded = Snapshot(self.fold.state, now, self.fold.head(), self.fold.artifacts(), self.durable)
         await store.commit(Change(self.scope, self.task_id, self.durable, now, token=self.token, snapshot=folded))
         await store.shorten(self.scope, self.task_id, self._mark)
@@ -105,8 +106,9 @@ class Relay(Turn):
     async def _let_go(self) -> None:
         try:
             await self._until(self.sequence)
-            release = Change(self.scope, self.task_id, self.durable, now_ms(), token=self.token, release=True)
-            await self._runtime.store.commit(release)
+            store = self._runtime.store
+            release = Change(self.scope, self.task_id, self.durable, store.now_ms(), token=self.token, release=True)
+            await store.commit(release)
         except (TurnEnded, StoreError):
             pass
         finally:
@@ -167,7 +169,8 @@ class Relays:
         row = await store.task(scope, task.id)
         if row is None:
             context_id = task.context_id or task.id
-            opening = Change(scope, task.id, 0, now_ms(), context_id, take=self._lease(trace), push_configs=configs)
+            take = self._lease(trace)
+            opening = Change(scope, task.id, 0, store.now_ms(), context_id, take=take, push_configs=configs)
             opening.author_state = kept
             fold = Fold(self._runtime.options.keep_status_messages)
             try:
@@ -176,7 +179,7 @@ class Relays:
             except StoreError:
                 if (row := await store.task(scope, task.id)) is None:
                     raise TaskNotFoundError from None
-        if row.state not in TERMINAL and not (row.holder and now_ms() < row.lease_until_ms):
+        if row.state not in TERMINAL and not (row.holder and store.now_ms() < row.lease_until_ms):
             await self._take(row, await folded(store, row, self._runtime.options.keep_status_messages), kept, trace)
         return False
 
@@ -187,10 +190,11 @@ class Relays:
     async def _take(self, row: TaskRow, fold: Fold, kept: bytes, trace: str) -> bool:
         if self.running(row.scope, row.task_id):
             return False
-        take = Change(row.scope, row.task_id, row.sequence, now_ms(), take=self._lease(trace), author_state=kept)
-        take.over = self._runtime.store.exclusive  # where every lease of others is dead
+        store = self._runtime.store
+        take = Change(row.scope, row.task_id, row.sequence, store.now_ms(), take=self._lease(trace), author_state=kept)
+        take.over = store.exclusive  # where every lease of others is dead
         try:
-            token = await self._runtime.store.commit(take)
+            token = await store.commit(take)
         except Conflict:
             return False
         opening = Change(row.scope, row.task_id, row.sequence, take.now_ms)
@@ -214,4 +218,4 @@ class Relays:
 
     def _lease(self, trace: str) -> LeaseTaken:
         runtime = self._runtime
-        return LeaseTaken(runtime.holder, now_ms() + int(runtime.options.lease * 1000), trace=trace)
+        return LeaseTaken(runtime.holder, runtime.store.now_ms() + int(runtime.options.lease * 1000), trace=trace)
