@@ -100,6 +100,7 @@ class Client(Calls):
             repeatable=self._repeatable(operation, request),
             sends=isinstance(request, v1.SendMessageRequest),
             answers=isinstance(request, v1.SendMessageRequest) and bool(request.message.task_id),
+            about=request.id if isinstance(request, v1.SubscribeToTaskRequest) else "",
         )
         return Events(Following(ways, self._retries, declared, last_event_id).events(), self._timeout)
 
@@ -161,10 +162,12 @@ class Client(Calls):
     async def wait(self, task: v1.Task | str, *, timeout: float | None = None) -> v1.Task:
         """The task, or the task of an id, once it has ended or waits for its caller: by subscription where the agent
         streams, else by asking now and then (AUTH-11). timeout: seconds for all of it, then TimeoutError; default:
-        forever."""
+        as long as there is news now and then (`Retries.idle`)."""
         async with asyncio.timeout(timeout):
             found = await self.get(task) if isinstance(task, str) else task
             streams, asked = self.card is None or self.card.capabilities.streaming, 0
+            clock = asyncio.get_running_loop().time
+            news = clock()
             while not settled(found):
                 if streams:
                     try:
@@ -175,11 +178,15 @@ class Client(Calls):
                     # It ended just now, or its agent follows no task that it is not at work on, which one of the
                     # official servers tells by cutting the connection; whether there is an agent, the next look says.
                     except A2AError:
-                        streams = False
+                        streams, news = False, clock()
                 if not streams:
                     await asyncio.sleep(self._retries.growing(asked))
                     asked += 1
-                found = await self.get(found.id)
+                known, found = found, await self.get(found.id)
+                if found != known:
+                    news = clock()
+                if not streams and self._retries.tired(clock() - news):
+                    raise self._retries.given_up(found.id)
             return found
 
     async def create_push_config(self, config: v1.TaskPushNotificationConfig) -> v1.TaskPushNotificationConfig:

@@ -25,13 +25,16 @@ class Retries:
 
     attempts: calls in all, default 3. first, most: seconds of the first pause, which doubles, and of the longest;
     default 0.25 and 5; an agent that asks for more gets no further call. patience: seconds for which a stream that
-    broke is tried again without any news, default 60.
+    broke is tried again without any news, default 60. idle: seconds in which something new must be told of
+    a task that is asked for now and then, or subscribed to at an agent that does not number its events, which may hold
+    the stream of a task that nobody works on any more; default 3600, None for ever. Then TimeoutError.
     """
 
     attempts: int = 3
     first: float = 0.25
     most: float = 5.0
     patience: float = 60.0
+    idle: float | None = 3600.0
 
     def pause(self, fault: A2AError, failures: int, repeatable: bool) -> float | None:
         """Seconds to wait before the next call; None when there shall be none. failures: calls that failed before
@@ -48,6 +51,15 @@ class Retries:
     def growing(self, failures: int) -> float:
         """Seconds of the pause after so many failures."""
         return min(self.most, self.first * 2.0 ** min(failures, 30)) * random.uniform(0.5, 1.0)
+
+    def tired(self, seconds: float) -> bool:
+        """Whether a task of which nothing new was told for so many seconds is given up."""
+        return self.idle is not None and seconds >= self.idle
+
+    def given_up(self, task_id: str) -> TimeoutError:
+        """What is raised then."""
+        about = f"task {task_id}" if task_id else "the task"
+        return TimeoutError(f"nothing new of {about} for {self.idle:g} seconds: nobody may be at work on it")
 
 
 NEVER: Final = Retries(attempts=1, patience=0.0)

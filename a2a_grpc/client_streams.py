@@ -10,14 +10,22 @@ is named here.
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import aclosing
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from a2a_stubs import v1
 
 from a2a_grpc.call import RESUME_EXTENSION
 from a2a_grpc.client_retries import Retries
 from a2a_grpc.errors import A2AError, TaskNotFoundError, UnavailableError
-from a2a_grpc.tasks.state import ENDS, INTERRUPTED, TERMINAL
+from a2a_grpc.tasks.state import ENDS, INTERRUPTED, TERMINAL, state_of
+
+LOOK_SECONDS: Final = 30.0
+"""Silence after which a task is looked at whose events are not numbered, on a stream that was opened in the middle of
+it: official servers may hold such a stream although the task has ended, or nobody is at it."""
+
+LAGS: Final = 5
+"""How often a task is read again that has ended by its events and not yet by what its agent keeps: official servers
+tell first and write then."""
 
 Source = AsyncGenerator[tuple[str, v1.StreamResponse], None]
 """Events with their ids, "" where there is none."""
@@ -180,7 +188,7 @@ class Told:
 class Ways(NamedTuple):
     """How a followed stream reaches the agent. first: opens it; resume(task_id, last id): opens it again; task(id):
     reads a task; repeatable: whether `first` may be called twice; sends: whether it sends a message; answers: to a task
-    that there is, whose first appearance may still show its question."""
+    that there is, whose first appearance may still show its question; about: the task that `first` subscribes to."""
 
     first: Callable[[], Source]
     resume: Callable[[str, str], Source]
@@ -188,26 +196,32 @@ class Ways(NamedTuple):
     repeatable: bool
     sends: bool
     answers: bool = False
+    about: str = ""
 
 
 class Following:
     """One stream, followed to its end over any number of connections. numbered: whether ids of events are numbers to
-    resume from; None: if the first event has one. Raises what the agent answers, and UnavailableError once there was
-    no sign of life for `retries.patience` seconds."""
+    resume from; None: if the first event has one. Raises what the agent answers, UnavailableError once there was no
+    sign of life for `retries.patience` seconds, and TimeoutError once nothing new was told for `retries.idle` seconds:
+    while nobody held a stream open if events are numbered, whose agents end what nobody is at; else while a task was
+    only looked at or subscribed to."""
 
     def __init__(self, ways: Ways, retries: Retries, numbered: bool | None, last_event_id: str = "") -> None:
         self._ways, self._retries, self._numbered = ways, retries, numbered
         self._told = Told()
         self._last = last_event_id
-        self._resumed = self._poll = False
+        self._resumed = self._poll = self._silent = False
         self._stale = ways.answers
         self._failures = 0
         self._since: float | None = None
+        self._idle: float | None = None
 
     async def events(self) -> Source:
         """The events, each with its id."""
+        clock = asyncio.get_running_loop().time
         while True:
             fault: A2AError | None = None
+            opened = clock()
             try:
                 async with aclosing(self._open()) as source:
                     async for ident, event in source:
@@ -218,6 +232,10 @@ class Following:
                             return
             except A2AError as raised:
                 fault = raised
+            if self._numbered and clock() - opened > self._retries.most:
+                self._idle = None
+            if self._silent:
+                self._told.task_id = self._told.task_id or self._ways.about
             if self._told.task_id:
                 if self._over(fault):
                     return
@@ -225,7 +243,7 @@ class Following:
                     if self._numbered or not self._resumed:
                         raise fault
                     self._poll = True
-                if self._resumed:
+                if self._resumed or self._silent:
                     for each in await self._catch_up():
                         self._hear("", each)
                         yield "", each
@@ -236,12 +254,40 @@ class Following:
             await self._pause(fault)
 
     def _open(self) -> Source:
+        self._silent = False
         if not self._told.task_id:
-            return self._ways.first()
-        self._resumed = True
-        if self._poll:
-            return _nothing()
-        return self._ways.resume(self._told.task_id, self._last if self._numbered else "")
+            source = self._ways.first()
+        else:
+            self._resumed = True
+            if self._poll:
+                return _nothing()
+            source = self._ways.resume(self._told.task_id, self._last if self._numbered else "")
+        known = self._numbered or (self._ways.sends and not self._resumed)
+        return source if known else self._watched(source)
+
+    async def _watched(self, source: Source) -> Source:
+        """The events of a stream, until it has been silent for so long that the task must be looked at."""
+        clock, idle = asyncio.get_running_loop().time, self._retries.idle
+        look = LOOK_SECONDS if idle is None else min(LOOK_SECONDS, idle)
+        async with aclosing(source):
+            while True:
+                now = clock()
+                self._idle = now if self._idle is None else self._idle
+                try:
+                    async with asyncio.timeout_at(None if self._numbered else now + look) as end:
+                        found = await anext(source, None)
+                except TimeoutError:
+                    if end.expired():
+                        self._silent = True
+                        return
+                    raise
+                if found is None:
+                    return
+                yield found
+
+    def _tired(self) -> bool:
+        """Whether nothing new was told for so long that the task is given up, unless a look finds some."""
+        return self._idle is not None and self._retries.tired(asyncio.get_running_loop().time() - self._idle)
 
     async def _heard(self, ident: str, event: v1.StreamResponse) -> list[v1.StreamResponse]:
         """What the reader gets for an event of a stream that was opened again."""
@@ -252,11 +298,18 @@ class Following:
             return [event]
         if kind == "task":
             return self._told.news(event.task)
-        made = []
-        if kind == "status_update" and not self._told.knows(event.status_update.status):
+        state, made = state_of(event), []
+        if kind == "status_update" and state not in ENDS and not self._told.knows(event.status_update.status):
             made.append(event)
             self._told.status = event.status_update.status
-        return made + self._told.news(await self._ways.task(self._told.task_id))
+        task = await self._ways.task(self._told.task_id)
+        for lag in range(LAGS if state in ENDS else 0):
+            if task.status.state in ENDS:
+                break
+            await asyncio.sleep(self._retries.growing(lag))
+            task = await self._ways.task(self._told.task_id)
+        made += self._told.news(task)  # which ends with the end: readers leave there
+        return made if state not in ENDS or task.status.state in ENDS else [*made, event]
 
     def _hear(self, ident: str, event: v1.StreamResponse) -> None:
         if self._numbered is None:
@@ -264,7 +317,7 @@ class Following:
         self._told.take(event, whole=not self._numbered)
         self._stale = self._stale and event.HasField("task")
         self._last = ident or self._last
-        self._failures, self._since = 0, None
+        self._failures, self._since, self._idle = 0, None, None
 
     def _over(self, fault: A2AError | None) -> bool:
         """Whether the end of a connection, by a fault or in order, is the end of the stream."""
@@ -286,13 +339,17 @@ class Following:
 
     async def _pause(self, fault: A2AError | None) -> None:
         """Wait before the next attempt, or raise the fault if there shall be none."""
+        now = asyncio.get_running_loop().time()
+        if self._told.task_id and self._idle is None:
+            self._idle = now
+        if self._tired():
+            raise self._retries.given_up(self._told.task_id) from fault
         fault = fault or UnavailableError("the stream ended before its task did")
         if not self._told.task_id:
             pause = self._retries.pause(fault, self._failures, self._ways.repeatable)
             if pause is None:
                 raise fault
         else:
-            now = asyncio.get_running_loop().time()
             self._since = now if self._since is None else self._since
             if now - self._since >= self._retries.patience:
                 raise fault if isinstance(fault, UnavailableError) else UnavailableError(fault.message) from fault

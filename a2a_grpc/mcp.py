@@ -134,8 +134,8 @@ class Bridge:
                 found = await self._followed(context, self._begin(offer, given))
             return await self._asked(offer, context, found)
         except (A2AError, TimeoutError) as fault:
-            told = f"{fault.reason}: {fault.message}" if isinstance(fault, A2AError) else "The agent did not answer."
-            return _refused(told)
+            told = f"{fault.reason}: {fault.message}" if isinstance(fault, A2AError) else str(fault)
+            return _refused(told or "The agent did not answer.")
 
     def _begin(self, offer: Offer, given: Mapping[str, Any]) -> Run:
         message = v1.Message()

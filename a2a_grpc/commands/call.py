@@ -186,8 +186,8 @@ def run(words: Sequence[str]) -> int:
         for violation in fault.violations[1 if fault.message.startswith(f"{fault.text}: ") else 0 :]:
             print(f"  {violation.field}: {violation.description}", file=sys.stderr)
         return 1
-    except TimeoutError:
-        print(f"no answer within {arguments.timeout:g} seconds", file=sys.stderr)
+    except TimeoutError as fault:
+        print(str(fault) or f"no answer within {arguments.timeout:g} seconds", file=sys.stderr)
         return 1
     except BrokenPipeError:  # whoever reads our lines has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
