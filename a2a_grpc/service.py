@@ -116,8 +116,10 @@ class A2AService(v1_grpc.A2AServiceServicer):
         state = first.task.status.state
         if state in TERMINAL or (state == v1.TASK_STATE_INPUT_REQUIRED and self._options.close_on_input_required):
             return
+        after = first.sequence
+        del first, started  # which are not held while the reader waits
         closes, plain = self._options.close_on_input_required, RESUME_EXTENSION not in call.activated
-        async with aclosing(self._engine.batches(scope, outcome, first.sequence)) as batches:
+        async with aclosing(self._engine.batches(scope, outcome, after)) as batches:
             async for events in batches:
                 for call.position, payload in events:
                     yield payload if plain else self._numbered(call.position, payload, call)
@@ -174,6 +176,7 @@ class A2AService(v1_grpc.A2AServiceServicer):
             yield self._numbered(view.sequence, v1.StreamResponse(task=self._trimmed(view.task, None)), call)
             if ended:
                 return
+        del view  # which is not held while the reader waits
         plain = RESUME_EXTENSION not in call.activated
         async with aclosing(self._engine.batches(scope, request.id, after)) as batches:
             async for events in batches:

@@ -9,7 +9,6 @@ call looks like on its host is a `Context`; the hosts are `bindings.grpc` and `b
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
-from contextlib import ExitStack
 from types import ModuleType
 from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import unquote
@@ -202,17 +201,18 @@ class Rpcs:
             self.running.enter()
             stream: Stream | None = None
             call: Call | None = None
-            # The stream stays counted while its last status waits for a reader that has stalled.
-            with ExitStack() as stack:
-                try:
-                    stream = stack.enter_context(self._streams.open(door.path, self._options.stall_timeout))
-                    message, call = await door.enter(request, context)
-                    await door.pump(method(message, call), call, context, stream)
-                except (Exception, asyncio.CancelledError) as fault:
-                    error = cause(stream, fault)
-                    await self._refuse(context, door.refusal(error, inside=call is not None))
-                finally:
-                    self.running.leave()
+            try:
+                stream = self._streams.open(door.path, self._options.stall_timeout)
+                message, call = await door.enter(request, context)
+                await door.pump(method(message, call), call, context, stream)
+            except (Exception, asyncio.CancelledError) as fault:
+                error = cause(stream, fault)
+                await self._refuse(context, door.refusal(error, inside=call is not None))
+            finally:
+                # It was counted while its last status waited for a reader that has stalled.
+                if stream is not None:
+                    stream.close()
+                self.running.leave()
 
         return handler
 
@@ -349,6 +349,7 @@ class _Door:
                     stream.waiting_since = time.monotonic()
                     await context.write(event)
                     stream.waiting_since = 0.0
+                    del event  # the next one may be long in coming
                     continue
                 for shown in down.event(event):
                     await stream.write(context.write(shown))

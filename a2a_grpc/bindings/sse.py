@@ -161,6 +161,7 @@ class EventStream:
         try:
             async for event in events:
                 self._put(frames(event))
+                del event  # the next one may be long in coming
                 if self._size > WINDOW:
                     self._room = self._loop.create_future()
                     await self._room

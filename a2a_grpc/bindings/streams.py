@@ -8,8 +8,7 @@ after all streams, so a stream costs nothing while it flows (STREAM-06, BL-02, B
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from a2a_grpc.errors import A2AError, ResourceExhaustedError, UnavailableError
@@ -19,23 +18,39 @@ _LONGEST_INTERVAL: Final = 1.0
 
 
 class Stream:
-    """One open stream, made by `Streams.open`.
+    """One open stream, made by `Streams.open`; a context manager that closes it.
 
     error: why this side ended the stream; None while it has not. waiting_since: the `time.monotonic()` at which the
     write began that is being awaited, 0.0 for none; set by `write`, or by hosts that spare themselves its call.
     """
 
-    __slots__ = ("_gone", "_label", "_stall_timeout", "_task", "error", "waiting_since")
+    __slots__ = ("_gone", "_label", "_others", "_stall_timeout", "_task", "error", "waiting_since")
 
     def __init__(
-        self, task: asyncio.Task[object], label: str, stall_timeout: float, gone: Callable[[], bool] | None
+        self,
+        others: "set[Stream]",
+        task: asyncio.Task[object],
+        label: str,
+        stall_timeout: float,
+        gone: Callable[[], bool] | None,
     ) -> None:
+        self._others = others
         self._task = task
         self._label = label
         self._stall_timeout = stall_timeout
         self._gone = gone
         self.waiting_since = 0.0
         self.error: A2AError | None = None
+
+    def __enter__(self) -> "Stream":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """The stream is open no more."""
+        self._others.discard(self)
 
     async def write(self, pending: Awaitable[object]) -> None:
         """Await a write; while it lasts the reader counts as stalling."""
@@ -88,9 +103,8 @@ class Streams:
         now = time.monotonic()
         return [(stream._label, now - since if (since := stream.waiting_since) else 0.0) for stream in [*self._open]]
 
-    @contextmanager
-    def open(self, label: str, stall_timeout: float, gone: Callable[[], bool] | None = None) -> Iterator[Stream]:
-        """A stream that the current task runs, open until the block is left.
+    def open(self, label: str, stall_timeout: float, gone: Callable[[], bool] | None = None) -> Stream:
+        """A stream that the current task runs, open until it is closed.
 
         label: its name in the log. stall_timeout: seconds that a write may wait for the reader before the stream is
         ended with ResourceExhaustedError, noticed with a quarter of it, at most a second, of delay.
@@ -100,15 +114,12 @@ class Streams:
         self.check_room()
         task = asyncio.current_task()
         assert task is not None
-        stream = Stream(task, label, stall_timeout, gone)
+        stream = Stream(self._open, task, label, stall_timeout, gone)
         self._open.add(stream)
         self._interval = min(self._interval, stall_timeout / 4)
         if self._timer is None:
             self._timer = task.get_loop().call_later(self._interval, self._look)
-        try:
-            yield stream
-        finally:
-            self._open.discard(stream)
+        return stream
 
     def check_room(self) -> None:
         """Raise ResourceExhaustedError, naming the limit, when no more streams may be opened."""
