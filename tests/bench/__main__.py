@@ -35,6 +35,9 @@ from tests.hosts import ENVOY
 STORED: Final = 8
 """Tasks that calls about stored tasks ask for in turns."""
 
+GATEWAYS: Final = {"gateway": GRPC, "apart": GRPC, "over-http": JSONRPC}
+"""Servers that are gateways to `memory`, and the wire on which they call it."""
+
 LIBRARIES: Final = ("grpcio", "aiohttp", "protobuf", "orjson", "uvloop")
 
 HEAD: Final = (
@@ -50,9 +53,9 @@ class Bench:
     def __init__(self, args: argparse.Namespace, folder: Path) -> None:
         self._args = args
         self._folder = folder
-        self._core, own = cores()
-        if own is not None:
-            os.sched_setaffinity(0, {own})
+        self._core, self._own = cores()
+        if self._own is not None:
+            os.sched_setaffinity(0, {self._own})
         self._servers: dict[str, Process] = {}
         self._start("memory")
 
@@ -60,10 +63,13 @@ class Bench:
         """Start a server, once; those with many tasks are filled later."""
         if name == "sqlite":
             words = (str(self._folder / "bench.db"),)
-        if name == "gateway":
-            words = (self._servers["memory"].host(GRPC),)
+        if name in GATEWAYS:
+            host = self._servers["memory"].host(GATEWAYS[name])
+            words = (host if GATEWAYS[name] == GRPC else f"http://{host}",)
         if name not in self._servers:
-            self._servers[name] = Process(self._core, "memory" if name == "listed" else name, *words)
+            core = self._own if name == "apart" else self._core
+            kind = "gateway" if name in GATEWAYS else "memory" if name == "listed" else name
+            self._servers[name] = Process(core, kind, *words)
 
     def stop(self) -> None:
         """End the servers."""
@@ -141,7 +147,10 @@ class Bench:
                 samples[load].append(await batteries[load].fire(self._args.seconds))
         for battery in batteries.values():
             battery.close()
-        rows = [_row(ratio, samples[ratio.subject], samples[ratio.base]) for ratio in ratios]
+        rows = [
+            _row(ratio, *(samples[each] for each in (ratio.subject, ratio.base, ratio.unit) if each))
+            for ratio in ratios
+        ]
         for row in rows:
             print(_line(row), flush=True)
         return rows
@@ -159,9 +168,11 @@ def _task_id(wire: str, operation: str, answer: bytes) -> str:
     return str(found.task.id)
 
 
-def _row(ratio: Ratio, subject: list[Sample], base: list[Sample]) -> dict[str, Any]:
+def _row(ratio: Ratio, subject: list[Sample], base: list[Sample], unit: list[Sample] | None = None) -> dict[str, Any]:
     pairs = list(zip(subject, base, strict=True))
     shares = [one.rate / other.rate for one, other in pairs]
+    if unit is not None:
+        shares = [(one.middle - other.middle) / bare.middle for (one, other), bare in zip(pairs, unit, strict=True)]
     return {
         "subject": str(ratio.subject),
         "base": str(ratio.base),
@@ -172,6 +183,7 @@ def _row(ratio: Ratio, subject: list[Sample], base: list[Sample]) -> dict[str, A
         "lowest": min(shares),
         "highest": max(shares),
         "goal": ratio.goal,
+        "added": unit is not None,
         "server_us": median(sample.server_us for sample in subject),
         "base_server_us": median(sample.server_us for sample in base),
         "cpu_ratio": median(other.server_us / one.server_us for one, other in pairs),
@@ -183,10 +195,11 @@ def _row(ratio: Ratio, subject: list[Sample], base: list[Sample]) -> dict[str, A
 
 
 def _line(row: dict[str, Any]) -> str:
-    goal = "" if row["goal"] is None else f"{row['goal']:.2f}"
+    added = "+" * row["added"]
+    goal = "" if row["goal"] is None else f"{added}{row['goal']:.2f}"
     return (
         f"| {row['subject']} | {row['base']} | {row['wire']} | {row['rate']:.0f} | {row['base_rate']:.0f} |"
-        f" {row['ratio']:.2f} | {row['lowest']:.2f}..{row['highest']:.2f} | {goal} | {row['server_us']:.0f} |"
+        f" {added}{row['ratio']:.2f} | {row['lowest']:.2f}..{row['highest']:.2f} | {goal} | {row['server_us']:.0f} |"
         f" {row['base_server_us']:.0f} | {row['cpu_ratio']:.2f} | {row['middle_ms']:.2f} |"
         f" {row['slow_ms'] / row['middle_ms']:.1f} | {row['client_busy']:.2f} |"
     )

@@ -37,6 +37,8 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
     "reply": Scenario(SEND, "reply hello", 32),
     "get": Scenario(GET, "", 32),
     "list 50": Scenario(LIST, "", 32),
+    "one echo": Scenario(SEND, "echo hello", 1),
+    "one get": Scenario(GET, "", 1),
     "1 MiB": Scenario(SEND, "reply hello", 8, raw=MIB, wires=(JSONRPC, REST)),
     "one event": Scenario(STREAM, "chunks 1", 1),
     "stream 200": Scenario(STREAM, "chunks 200", 16, events=True),
@@ -54,7 +56,8 @@ STORED: Final = 10_000
 class Load(NamedTuple):
     """A scenario sent to one server over one wire. server: `bare`, `memory`, `sqlite`, `watched` (`memory` with every
     span and measure recorded), `asyncio` (`memory` without uvloop), `listed` (`memory` with many tasks), `gateway`
-    (one in front of `memory`), or `sdk1` and `node1`, the official SDKs, which are measured in full runs
+    (one in front of `memory`, which it calls over gRPC), `apart` (that on another core, beside the client), `over-http`
+    (a gateway that calls it over JSON-RPC), or `sdk1` and `node1`, the official SDKs, which are measured in full runs
     where they are installed."""
 
     server: str
@@ -72,11 +75,13 @@ BELOW: Final[Mapping[str, Mapping[str, str]]] = {name: {JSONRPC: "/rpc", REST: "
 
 
 class Ratio(NamedTuple):
-    """What is compared. goal: the least share of the base's rate that is aimed at, None for no goal."""
+    """What is compared. goal: the least share of the base's rate that is aimed at, None for no goal. unit: where not
+    rates count but how much longer a call takes than at the base, in latencies of this; goal is the most then."""
 
     subject: Load
     base: Load
     goal: float | None
+    unit: Load | None = None
 
 
 def _http(goal: float) -> dict[str, float]:
@@ -104,6 +109,8 @@ _ROWS: Final[tuple[tuple[Load, Load, Mapping[str, float]], ...]] = (
     (Load("gateway", "get"), Load("memory", "get"), {}),
     (Load("gateway", "one event"), Load("memory", "one event"), {}),
     (Load("gateway", "stream 200"), Load("memory", "stream 200"), {GRPC: 0.5} | _http(0.5)),
+    (Load("apart", "stream 200"), Load("memory", "stream 200"), {GRPC: 0.5} | _http(0.5)),
+    (Load("over-http", "stream 200"), Load("memory", "stream 200"), {GRPC: 0.5} | _http(0.5)),
     (Load("envoy", "echo"), Load("memory", "echo"), {GRPC: 3.0}),
     (Load("envoy", "get"), Load("memory", "get"), {GRPC: 3.0}),
     (Load("envoy", "stream 200"), Load("memory", "stream 200"), {GRPC: 2.5}),
@@ -112,19 +119,29 @@ _ROWS: Final[tuple[tuple[Load, Load, Mapping[str, float]], ...]] = (
     (Load("sqlite", "artifact 10000"), Load("sqlite", "artifact 100"), {GRPC: 0.8} | _http(0.8)),
 )
 
+_ADDED: Final = tuple(
+    (Load("gateway", name), Load("memory", name), Load("bare", name)) for name in ("one echo", "one get")
+)
+"""What takes longer than what, in latencies of the last."""
+
+MOST_ADDED: Final = 1.5
+
 
 def groups(only: str = "") -> list[list[Ratio]]:
     """The ratios of each scenario and wire; what is in one list is measured in turns. only: a part of the name of the
     scenarios wanted; default all."""
     found: dict[tuple[str, str], list[Ratio]] = {}
-    for subject, base, goals in _ROWS:
+    rows = [(subject, base, None, goals) for subject, base, goals in _ROWS]
+    for subject, base, unit, goals in (*rows, *((*loads, dict.fromkeys(WIRES, MOST_ADDED)) for loads in _ADDED)):
         for wire in SCENARIOS[subject.scenario].wires:
-            ratio = Ratio(subject._replace(wire=wire), base._replace(wire=wire), goals.get(wire))
+            over = [load and load._replace(wire=wire) for load in (subject, base, unit)]
             if only in subject.scenario:
+                ratio = Ratio(over[0], over[1], goals.get(wire), over[2])
                 found.setdefault((subject.scenario.replace("paced", "stream"), wire), []).append(ratio)
     return list(found.values())
 
 
 def loads(ratios: list[Ratio]) -> list[Load]:
     """What has to be measured for some ratios, each once, bases first."""
-    return sorted({load for ratio in ratios for load in (ratio.subject, ratio.base)}, key=lambda load: load.server)
+    every = {load for ratio in ratios for load in (ratio.subject, ratio.base, ratio.unit) if load is not None}
+    return sorted(every, key=lambda load: load.server)

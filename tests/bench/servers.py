@@ -30,6 +30,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
 from a2a_grpc import Agent, Options, Server, TaskHandle, Upstream
+from a2a_grpc.call import JSONRPC
 from a2a_grpc.commands.serve import spare_collector
 from a2a_grpc.telemetry_otel import OpenTelemetry
 from a2a_grpc.telemetry_parts import Off, Telemetry
@@ -87,9 +88,10 @@ async def ours(store: str, telemetry: Off | None = None) -> AsyncIterator[dict[s
 
 @asynccontextmanager
 async def before(address: str) -> AsyncIterator[dict[str, str]]:
-    """A gateway to what answers on gRPC at an address."""
+    """A gateway to what answers at an address: on gRPC, or over JSON-RPC at a URL."""
     options = Options(grpc="127.0.0.1:0", http="127.0.0.1:0", store="memory:")
-    async with Server(Upstream(address), options) as server:
+    upstream = Upstream(address, binding=JSONRPC) if "://" in address else Upstream(address)
+    async with Server(upstream, options) as server:
         yield {"grpc": server.grpc_address, "http": server.http_address}
 
 
