@@ -67,7 +67,45 @@ OTHER = {
     "a body past the limit": post(body=b" " * 3000),
 }
 
+
+def chunked(body: bytes, *lines: bytes) -> bytes:
+    return post(*(lines or (b"transfer-encoding: chunked",)), body=body, size=b"none")
+
+
+SMUGGLED = {
+    "a length in hexadecimal": post(size=b"0x3f"),
+    "a length with an underscore": post(size=b"6_3"),
+    "a length below nothing": post(size=b"-1"),
+    "a length without an end": post(size=b"9" * 30),
+    "chunks behind a vertical tab": post(b"transfer-encoding:\x0bchunked", body=CHUNKED),
+    "chunks behind a tab, and a length": post(b"transfer-encoding:\tchunked", body=CHUNKED),
+    "no known coding": post(b"transfer-encoding: xchunked", body=CHUNKED),
+    "no coding, and a length": post(b"transfer-encoding: identity"),
+    "two codings": chunked(CHUNKED, b"transfer-encoding: chunked", b"transfer-encoding: identity"),
+    "chunks that are not the last coding": chunked(CHUNKED, b"transfer-encoding: chunked, identity"),
+    "chunks with lone line feeds": chunked(CHUNKED.replace(b"\r", b"")),
+    "a chunk below nothing": chunked(b"-" + CHUNKED),
+    "a signed chunk": chunked(b"+" + CHUNKED),
+    "a chunk in hexadecimal twice": chunked(b"0x" + CHUNKED),
+    "a chunk without an end": chunked(b"f" * 20 + CHUNKED),
+    "two hosts": post(b"host: other"),
+    "no host": b"GET /healthz HTTP/1.1\r\na2a-version: 1.0\r\n\r\n",
+    "a lone carriage return": post(b"x-odd: a\rb: c"),
+    "lone line feeds": post().replace(b"\r", b""),
+    "a long header": post(b"x-odd: " + b"a" * 9000),
+    "a header without a name": post(b": a"),
+}
+ODD = {
+    "leading zeros": post(size=b"000%d" % len(BODY)),
+    "an underscore in a name": post(b"transfer_encoding: chunked"),
+    "a chunk with more to say": chunked(CHUNKED.replace(b"\r", b";a=b\r", 1)),
+    "a body that is a request": post(first=b"GET /tasks/t HTTP/1.1", body=LAST),
+    "a request in place of a body": b"GET /tasks/t HTTP/1.1\r\nhost: localhost\r\na2a-version: 1.0\r\n\r\n" + post(),
+    "a way out of the path": post(first=b"GET /tasks/../inspector HTTP/1.1"),
+}
+
 CLOSING = {
+    *SMUGGLED,
     "chunks and a length",
     "two lengths",
     "a signed length",
@@ -132,13 +170,16 @@ def run(loop: str, work: Coroutine[Any, Any, Any]) -> Any:
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-@pytest.mark.parametrize("name", [*PLAIN, *OTHER])
+@pytest.mark.parametrize("name", [*PLAIN, *OTHER, *SMUGGLED, *ODD])
+@pytest.mark.requirement("SEC-03")
 def test_every_request_is_answered_as_aiohttp_would(monkeypatch: pytest.MonkeyPatch, name: str, loop: str) -> None:
-    data = (PLAIN | OTHER)[name]
+    data = (PLAIN | OTHER | SMUGGLED | ODD)[name]
     short, judge, given = run(loop, both(monkeypatch, [data] if name in CLOSING else [data, LAST]))
     assert short == judge
     assert judge
     assert given or name in PLAIN
+    if name in SMUGGLED:
+        assert [status for status, _ in judge] == [b"400"]
 
 
 @pytest.mark.parametrize("name", PLAIN)

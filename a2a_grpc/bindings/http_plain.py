@@ -1,7 +1,8 @@
 """The short way of plain HTTP requests: a connection that answers them itself and leaves everything else to aiohttp.
 
 Laws: only what can be read in one way is read here (`_HEAD`, `_read_head`): HTTP/1.1 with a head that arrives at once,
-in visible ASCII, each header once, a body only with its length, and no word of chunks, upgrades or expectations. A
+in visible ASCII, with a host, each header once, a body only with its length, and no word of chunks, upgrades or
+expectations. A
 connection that brings anything else goes to the protocol that `other` gives, for good and with every byte that was
 not answered; so do requests that come before the answer to the one before them. Which request means what is for
 `Mounts` alone. A connection costs no task while it is quiet, an answer one.
@@ -305,7 +306,12 @@ def _read_head(head: bytes) -> _Head | None:
             return None
         headers[name] = value.strip()
     length = headers.get("content-length", "0")
-    if not length.isdigit() or len(length) > 15 or headers.get("connection", "keep-alive").lower() != "keep-alive":
+    if (
+        "host" not in headers
+        or not length.isdigit()
+        or len(length) > 15
+        or headers.get("connection", "keep-alive").lower() != "keep-alive"
+    ):
         return None
     path, _, query = target.partition("?")
     return verb, path, query, headers, int(length)
