@@ -19,7 +19,7 @@ from a2a_stubs import v1, v1_grpc
 from google.protobuf.message import Message
 
 from a2a_grpc.agent import Agent
-from a2a_grpc.call import GRPC, RESUME_EXTENSION, Call, trace_of
+from a2a_grpc.call import GRPC, RESUME_EXTENSION, Call
 from a2a_grpc.client import Client
 from a2a_grpc.client_retries import Retries
 from a2a_grpc.client_streams import Told, number_of
@@ -275,7 +275,7 @@ class Keeper:
             self._sources[task.id] = source
         made = False
         try:
-            made = await relays.begin(scope, task, configs, kept, trace_of(asking.call.metadata))
+            made = await relays.begin(asking.call, scope, task, configs, kept)
         finally:
             if not relays.running(scope, task.id):
                 self._headers.pop(task.id, None)

@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 from a2a_stubs import v1
 
-from a2a_grpc import errors
+from a2a_grpc import auth, errors
 from a2a_grpc.call import GRPC, JSONRPC, V1
 from a2a_grpc.commands import gateway as command
 from a2a_grpc.config import OptionError, Options
 from a2a_grpc.gateway import Upstream
 from a2a_grpc.push_secrets import new_key
 from a2a_grpc.server import Server
-from a2a_grpc.tasks.store import Scope
+from a2a_grpc.tasks.sqlite import SQLiteStore
+from a2a_grpc.tasks.start import now_ms
+from a2a_grpc.tasks.store import Change, LeaseTaken, Scope
 from a2a_grpc.testing import serve
 from tests.fakes import FakeService, status, task
 from tests.fronts import HERE, WIRES, asking, eventually, failure, faked, make_agent, wire_of
@@ -25,6 +27,7 @@ from tests.stores import postgres_url
 
 LOCAL = {"push_notifications": True, "push_allow": ("127.0.0.1/32",)}
 COMPLETED = "TASK_STATE_COMPLETED"
+NOBODY = Scope("", "", "")
 
 
 @asynccontextmanager
@@ -223,8 +226,52 @@ async def test_without_a_key_no_credential_of_a_caller_is_kept(tmp_path: Path) -
     async with receiver() as hooks, faked(service) as address, owning(address, store) as front:
         async with wire_of(front, JSONRPC, V1, headers={"authorization": "Bearer secret"}) as client:
             await client.create_push_config(hook(hooks.url, task_id="t1"))
-        row = await front.store.task(Scope("", "", ""), "t1")
+        row = await front.store.task(NOBODY, "t1")
         assert row is not None and row.author_state == b""
+
+
+@pytest.mark.requirement("BL-08")
+async def test_a_gateway_that_was_killed_goes_on_at_once(tmp_path: Path) -> None:
+    """Its lease is long, but the file had nobody else."""
+    service, store = Agent(), f"sqlite:{tmp_path / 'gateway.db'}"
+    async with receiver() as hooks, faked(service) as address:
+        async with owning(address, store) as front, wire_of(front, JSONRPC, V1) as client:
+            await client.create_push_config(hook(hooks.url + "/", task_id="t1"))
+        async with file_of(tmp_path) as left:
+            row = await left.task(NOBODY, "t1")
+            assert row is not None
+            dead = LeaseTaken("dead", now_ms() + 3_600_000)
+            await left.commit(Change(NOBODY, "t1", row.sequence, now_ms(), take=dead))
+        service.say(v1.TASK_STATE_COMPLETED)
+        async with owning(address, store):
+            await ended(hooks)
+
+
+@asynccontextmanager
+async def file_of(folder: Path) -> AsyncIterator[SQLiteStore]:
+    left = SQLiteStore(folder / "gateway.db")
+    await left.open()
+    yield left
+    await left.close()
+
+
+async def test_what_is_followed_counts_for_its_caller() -> None:
+    """As its turns would, under the option `turn_limit`."""
+    service = FakeService()
+    service.wait, service.events = asyncio.Event().wait(), []
+    known = {"authenticators": auth.ApiKey({auth.hashed("a"): "ann", auth.hashed("b"): "bob"})}
+    told = Options(**{**HERE, **LOCAL, "store": "memory:", "turn_limit": 1})
+    async with (
+        faked(service) as address,
+        Server(Upstream(address, push="own"), told, **known) as front,
+        wire_of(front, JSONRPC, V1, headers={"x-api-key": "a"}) as ann,
+        wire_of(front, JSONRPC, V1, headers={"x-api-key": "b"}) as bob,
+    ):
+        await ann.create_push_config(hook("http://127.0.0.1:9", task_id="t1"))
+        service.answers["GetTask"] = task("t2")
+        more = hook("http://127.0.0.1:9", task_id="t2")
+        assert type(await failure(ann.create_push_config(more))) is errors.ResourceExhaustedError
+        assert await bob.create_push_config(more)
 
 
 async def test_a_task_that_the_agent_has_lost_is_followed_no_longer() -> None:
@@ -235,7 +282,7 @@ async def test_a_task_that_the_agent_has_lost_is_followed_no_longer() -> None:
             await client.create_push_config(hook(hooks.url, task_id="t1"))
         service.fault = errors.TaskNotFoundError()
         await eventually(lambda: _none(front))
-        row = await front.store.task(Scope("", "", ""), "t1")
+        row = await front.store.task(NOBODY, "t1")
         assert row is not None and row.holder == "" and row.state == v1.TASK_STATE_WORKING
         assert not states(hooks.got)
 

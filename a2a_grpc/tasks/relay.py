@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from a2a_stubs import v1
 
 from a2a_grpc.agent import Agent
-from a2a_grpc.call import Call
+from a2a_grpc.call import ANONYMOUS, Call, Caller, trace_of
 from a2a_grpc.errors import TaskNotFoundError
 from a2a_grpc.tasks.handle import TurnEnded
 from a2a_grpc.tasks.run import Runtime, Turn
@@ -155,15 +155,15 @@ class Relays:
         return self._runtime.local(scope, task_id) is not None
 
     async def begin(
-        self, scope: Scope, task: v1.Task, configs: Sequence[PushConfig] = (), kept: bytes = b"", trace: str = ""
+        self, call: Call, scope: Scope, task: v1.Task, configs: Sequence[PushConfig] = (), kept: bytes = b""
     ) -> bool:
         """See to it that a task is kept and, unless it has ended, followed by somebody.
 
         configs: made with it, so that they hear everything; False if it was there before them, and they are not made.
-        kept: for whoever follows it; trace: of the call that it is for, see call.trace_of. Raises TaskNotFoundError if
-        its id is that of a task of another scope.
+        call: for whose caller, and in whose trace, that is done; kept: for whoever follows it. Raises TaskNotFoundError
+        if its id is that of a task of another scope.
         """
-        store = self._runtime.store
+        store, trace = self._runtime.store, trace_of(call.metadata)
         if self.running(scope, task.id):
             return False
         row = await store.task(scope, task.id)
@@ -174,20 +174,21 @@ class Relays:
             opening.author_state = kept
             fold = Fold(self._runtime.options.keep_status_messages)
             try:
-                await joined(self._relay(scope, task.id, context_id, fold, opening, kept, task).outcome)
+                await joined(self._relay(call.caller, fold, opening, kept, task).outcome)
                 return True
             except StoreError:
                 if (row := await store.task(scope, task.id)) is None:
                     raise TaskNotFoundError from None
         if row.state not in TERMINAL and not (row.holder and store.now_ms() < row.lease_until_ms):
-            await self._take(row, await folded(store, row, self._runtime.options.keep_status_messages), kept, trace)
+            fold = await folded(store, row, self._runtime.options.keep_status_messages)
+            await self._take(call.caller, row, fold, kept, trace)
         return False
 
     async def again(self, row: TaskRow, fold: Fold) -> bool:
         """Follow a task whose process is gone; False if somebody else was faster."""
-        return await self._take(row, fold, row.author_state, row.trace)
+        return await self._take(ANONYMOUS, row, fold, row.author_state, row.trace)
 
-    async def _take(self, row: TaskRow, fold: Fold, kept: bytes, trace: str) -> bool:
+    async def _take(self, caller: Caller, row: TaskRow, fold: Fold, kept: bytes, trace: str) -> bool:
         if self.running(row.scope, row.task_id):
             return False
         store = self._runtime.store
@@ -197,23 +198,16 @@ class Relays:
             token = await store.commit(take)
         except Conflict:
             return False
-        opening = Change(row.scope, row.task_id, row.sequence, take.now_ms)
-        self._relay(row.scope, row.task_id, row.context_id, fold, opening, kept, None, token)
+        opening = Change(row.scope, row.task_id, row.sequence, take.now_ms, row.context_id)
+        self._relay(caller, fold, opening, kept, None, token)
         return True
 
     def _relay(
-        self,
-        scope: Scope,
-        task_id: str,
-        context_id: str,
-        fold: Fold,
-        opening: Change,
-        kept: bytes,
-        first: v1.Task | None,
-        token: int = 0,
+        self, caller: Caller, fold: Fold, opening: Change, kept: bytes, first: v1.Task | None, token: int = 0
     ) -> Relay:
-        call = Call("", tenant=scope.tenant)
-        start = Start(scope, call, v1.SendMessageRequest(), task_id, context_id, fold, opening, (), author_state=kept)
+        scope, request = opening.scope, v1.SendMessageRequest()
+        call, about = Call("", tenant=scope.tenant, caller=caller), (opening.task_id, opening.context_id)
+        start = Start(scope, call, request, *about, fold, opening, (), author_state=kept)
         return Relay(self._runtime, self._agents[scope.agent], start, first, token).begin()
 
     def _lease(self, trace: str) -> LeaseTaken:
