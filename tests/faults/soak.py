@@ -1,7 +1,7 @@
 """`make soak`: hundreds of rounds of each fault, then several at once by chance for some minutes.
 
 Laws: load, faults and checks are those of storms.py; a run can be had again by the seed that it prints. Ends with the
-first history that is not right.
+first history that is not right, and with a verdict in any case: how many rounds of each fault were borne.
 """
 
 import argparse
@@ -23,14 +23,18 @@ from tests.faults.history import History, Kept
 from tests.faults.storms import FAULTS, Fault, Scene, Services, own_services, replicas, suffered
 from tests.stores import postgres_url
 
+CHANCE = "by chance"
 SPELL = 60.0
 """Seconds that one set of replicas bears what comes by chance."""
+BORNE: Counter[str] = Counter()
+"""Rounds after which the history was right, by fault."""
 STRIKES = {False: ("kill", "pause", "roll"), True: ("nats", "cut", "stop", "crash", "full")}
 """What may come by chance: of replicas, and of services beside it."""
 
 
 def told(name: str, rounds: int, found: list[Kept], began: float) -> None:
     """Print what became of the tasks."""
+    BORNE[name] += rounds
     states = Counter(f"{v1.TaskState.Name(task.state)[11:].lower()} {task.attempt}" for task in found)
     events, seconds = sum(len(task.log) for task in found), time.monotonic() - began
     print(f"{name}: {rounds} rounds, {len(found)} tasks, {events} events, {dict(states)}, {seconds:.0f} s", flush=True)
@@ -82,12 +86,13 @@ async def chances(chance: random.Random, services: Services, minutes: float) -> 
             while time.monotonic() < end:
                 yield FAULTS[chance.choice(names)]
 
-        name = f"by chance (clocks {hours}, loss {fault.loss}, {'NATS' if fault.nats else 'NOTIFY'})"
-        await bear(chance, services, name, fault, *map(spell, STRIKES.values()))
+        print(f"clocks {hours}, loss {fault.loss}, {'NATS' if fault.nats else 'NOTIFY'}", flush=True)
+        await bear(chance, services, CHANCE, fault, *map(spell, STRIKES.values()))
 
 
 async def soak(names: list[str], rounds: int, minutes: float, chance: random.Random) -> None:
     """All of it."""
+    BORNE.update(dict.fromkeys(names, 0))
     with own_services() as services:
         for name in names:
             if name == "start":
@@ -107,7 +112,13 @@ def main() -> None:
     words = parser.parse_args()
     print(f"A2A_SEED={words.seed}", flush=True)
     names = [name for name in words.fault or [*FAULTS, "start"] if name != "none"]
-    asyncio.run(soak(names, words.rounds, words.minutes, random.Random(words.seed)))
+    verdict = "NOT RIGHT, or broken off; borne were"
+    try:
+        asyncio.run(soak(names, words.rounds, words.minutes, random.Random(words.seed)))
+        verdict = "all is right"
+    finally:
+        rounds = ", ".join(f"{name} {count}" for name, count in BORNE.items())
+        print(f"{verdict}: {rounds or 'nothing'} rounds, A2A_SEED={words.seed}", flush=True)
 
 
 if __name__ == "__main__":
