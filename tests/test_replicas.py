@@ -13,6 +13,7 @@ import pytest
 from a2a_stubs import v1
 
 from a2a_grpc.agent import Agent, TaskHandle
+from a2a_grpc.call import Call, Caller
 from a2a_grpc.config import Options
 from a2a_grpc.errors import InvalidParamsError, TaskNotCancelableError, UnsupportedOperationError
 from a2a_grpc.server import Server
@@ -20,7 +21,21 @@ from a2a_grpc.tasks.engine import Engine
 from a2a_grpc.tasks.store import TaskQuery
 from tests.replicas import BUSES
 from tests.stores import postgres_url
-from tests.turns import ALICE, CANCELED, COMPLETED, FAILED, INPUT, begin, read, said, send, states, texts, until
+from tests.turns import (
+    ALICE,
+    CANCELED,
+    COMPLETED,
+    FAILED,
+    INPUT,
+    begin,
+    message,
+    read,
+    said,
+    send,
+    states,
+    texts,
+    until,
+)
 
 LEASE = 1.0
 
@@ -242,16 +257,19 @@ async def test_a_message_that_comes_to_several_replicas_at_once_is_heard_once(pa
 
 @pytest.mark.requirement("OP-SEND-17", "BL-10", "BL-48")
 async def test_a_message_against_the_end_of_its_turn_is_heard_or_answers_or_is_refused(pair: Pair) -> None:
-    """A hundred rounds, a few at a time."""
+    """A hundred rounds, a few at a time, of messages that would not be recognised if they came again."""
+    somebody = Call("send", caller=Caller(ALICE.owner))
     for batch in range(5):
         pair.stage.gate.clear()
         kinds = ["listen", "listen ask"] * 10
         ids = await asyncio.gather(*(listening(pair, kind) for kind in kinds))
         sends = [
-            asyncio.ensure_future(begin(pair.two.engine, "late", task_id, message_id=f"{batch} {index}"))
-            for index, task_id in enumerate(ids)
+            asyncio.ensure_future(pair.two.engine.begin(somebody, ALICE, message("late", task_id))) for task_id in ids
         ]
-        await asyncio.sleep(0.003 * batch)  # the race
+        for _ in range(batch):  # the race; hints that mean nothing make senders look
+            await asyncio.sleep(0.003)
+            for task_id in ids:
+                pair.two.engine.bus.publish(task_id, 10_000)
         pair.stage.gate.set()
         results = await asyncio.gather(*sends, return_exceptions=True)
         for task_id, kind, result in zip(ids, kinds, results, strict=True):

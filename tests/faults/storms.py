@@ -95,7 +95,7 @@ class Scene(NamedTuple):
 async def storm(scene: Scene, faults: Callable[[], Awaitable[Any]]) -> list[Kept]:
     """Start tasks and follow each at two places while the faults happen, answer what was asked, check it all."""
     fleet = scene.fleet
-    history, work = History(fleet.pick), list[asyncio.Future[Any]]()
+    history, work, begun = History(fleet.pick), list[asyncio.Future[Any]](), time.time()
 
     async def one(text: str, tenant: str) -> None:
         task_id = await history.send(text, tenant)
@@ -127,6 +127,7 @@ async def storm(scene: Scene, faults: Callable[[], Awaitable[Any]]) -> list[Kept
     await within(asyncio.gather(*under_way), 120)
     found = await history.check(scene.url, fleet.ran)
     for task in found:
+        assert all(begun - 60 < dated < time.time() + 60 for dated in dates(task)), task
         if task.state == v1.TASK_STATE_COMPLETED:
             assert task.text() in (WHOLE, "you said one", "you said two", f"{' '.join(WORDS)} ")
         elif task.state == v1.TASK_STATE_FAILED:

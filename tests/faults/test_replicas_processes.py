@@ -4,7 +4,6 @@ Laws: what happens and what is checked lies in storms.py.
 """
 
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 from a2a_stubs import v1
 
 from tests.faults.processes import seeded
-from tests.faults.storms import FAULTS, Fault, Scene, Services, dates, own_services, replicas, suffered
+from tests.faults.storms import FAULTS, Fault, Scene, Services, own_services, replicas, suffered
 from tests.stores import postgres_url
 
 
@@ -50,8 +49,7 @@ async def test_clocks_an_hour_apart_and_lost_hints_change_nothing_and_date_nothi
             while len({line.split()[-1] for line in fleet.ran.read_text().splitlines()}) < 3:
                 yield fault
 
-        found = await suffered(Scene(fleet, url, None), until_all_have_begun())
-        assert all(abs(dated - time.time()) < 1000 for task in found for dated in dates(task))
+        await suffered(Scene(fleet, url, None), until_all_have_begun())
 
 
 @pytest.mark.requirement("BL-48", "SUB-03")
