@@ -69,6 +69,7 @@ interop-setup: setup ## Install below .tools what the interoperability tests nee
 	$(BIN)/python scripts/interop_setup.py $(ARGS)
 
 site: setup ## Build the site of the documentation below build/site; a link that leads nowhere fails
+	$(BIN)/python -m pip install --quiet --group site
 	$(BIN)/mkdocs build --strict --quiet
 
 release-check: setup ## Build the archives and try the wheel in an empty environment

@@ -1,4 +1,5 @@
-"""Installs, below .tools, what tests need besides the package: other SDKs, other releases, buf.
+"""Installs what tests need besides the package: other SDKs, other releases, buf, all below .tools, and a group of
+packages beside those of development.
 
 Laws of this file:
 - A folder of tests/interop says by the files in it what it needs (`KINDS`); a new folder needs no change here.
@@ -66,6 +67,19 @@ def python_environment(name: str, requirements: list[str], python: str = sys.exe
 
     once(name, binary, f"{python}\n{requirements}", make)
     return binary
+
+
+def peers() -> None:
+    """The group `peers` of pyproject.toml, into the environment that runs this: Envoy, judges, a browser's
+    driver."""
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+    command = (sys.executable, "-m", "pip", "install", "--quiet", "--group", "peers")
+    once(
+        "peers",
+        Path(sys.prefix),
+        f"{sys.prefix}\n{os.stat(sys.executable).st_ctime_ns}\n{groups}",
+        lambda: run(*command),
+    )
 
 
 def edges(edge: str) -> list[str]:
@@ -156,6 +170,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Install below .tools what the interoperability tests need.")
     parser.parse_args()
     failed: list[str] = []
+    peers()
     variables = {name: str(made) for name, made in folders(failed)}
     variables["A2A_RANGE_PYTHONS"] = os.pathsep.join(map(str, ranges()))
     variables["BUF"] = str(INTEROP / "buf" / "node_modules" / ".bin" / "buf")

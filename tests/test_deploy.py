@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
-import kubernetes_validate
 import pytest
 import yaml
-from compose_spec import PyCompose
 
 from a2a_grpc import config
 from a2a_grpc.bindings.mounts import HEALTH, READY
 from tests.nginx import COUNT, DEPLOY, replica_options
+
+kubernetes_validate = pytest.importorskip("kubernetes_validate", reason="needs kubernetes-validate")
+compose_spec = pytest.importorskip("compose_spec", reason="needs compose-spec")
 
 ROOT = DEPLOY.parent
 KUBERNETES = ("1.31", "1.34", kubernetes_validate.latest_version())
@@ -74,14 +75,14 @@ def test_a_wrong_manifest_would_be_seen() -> None:
 
 def test_the_compose_file_fits_its_schema() -> None:
     # The parser knows no merge keys, which every engine does: they are resolved first.
-    found = PyCompose.from_yaml(yaml.safe_dump(compose()))
+    found = compose_spec.PyCompose.from_yaml(yaml.safe_dump(compose()))
     assert {f"replica-{number}" for number in range(1, COUNT + 1)} | {"proxy", "postgres", "nats"} == set(
         found.service_names()
     )
     wrong = compose()
     wrong["services"]["proxy"]["portz"] = []
     with pytest.raises(ValueError, match="portz"):
-        PyCompose.from_yaml(yaml.safe_dump(wrong))
+        compose_spec.PyCompose.from_yaml(yaml.safe_dump(wrong))
 
 
 @pytest.mark.parametrize("place", ["image", "compose", "kubernetes"])
