@@ -58,6 +58,9 @@ DEADLINE: Final = "grpc-timeout"
 
 _A_DAY: Final = 86_400.0
 
+_TOO_LARGE: Final = "CLIENT: Received message larger than max"
+"""What the library itself says, in the name of nobody, of a message that is not read."""
+
 HEALTH: Final = "/grpc.health.v1.Health/Check"
 """What tells whether a gRPC server takes calls."""
 
@@ -385,7 +388,9 @@ class GrpcWire:
             return getattr(way[1], operation)(request, **told)
         return getattr(way[1], METHOD_NAMES[operation])(v03.down_request(request), **told)
 
-    def _up(self, operation: str, answer: Message) -> Any:
+    def _up(self, operation: str, answer: Message | None) -> Any:
+        if answer is None:  # which is what the library makes of bytes that it cannot read
+            raise InvalidAgentResponseError("The answer is not the message that it should be")
         if self._version == V1:
             return answer
         return v03.up_event(answer) if METHODS[V1][operation].streaming else v03.up_result(operation, answer)
@@ -403,6 +408,8 @@ def _grpc_error(fault: grpc.aio.AioRpcError) -> A2AError:
     except ValueError:  # a peer's broken details are as good as none
         details.clear()
     text, number = fault.details() or "", fault.code().value[0]
+    if _TOO_LARGE in text:
+        return InvalidAgentResponseError(f"The reply is larger than {sse.LIMIT} bytes")
     name, _, said = text.partition(": ")  # as v0.3 servers write it (I-47)
     if name not in wire.BY_NAME:
         name, said = (wire.by_text(text) or _BY_CODE.get(number, errors.InternalError)).__name__, text

@@ -11,13 +11,15 @@ from a2a_stubs import v1
 
 
 class Proxy:
-    """Carries bytes between whoever connects and a target `host:port`, which may change."""
+    """Carries bytes between whoever connects and a target `host:port`, which may change. patience: seconds after which
+    a connection over which nothing comes from the target is cut, None for never."""
 
     def __init__(self, target: str) -> None:
         self.target = target
         self.address = ""
         self.accepted = 0
         self.refuses = False
+        self.patience: float | None = None
         self._flows = asyncio.Event()
         self._flows.set()
         self._writers: set[asyncio.StreamWriter] = set()
@@ -48,12 +50,15 @@ class Proxy:
             return
         self._writers |= {writer, there[1]}
         flows = self._flows
-        one, two = (asyncio.create_task(self._pour(*ends, flows)) for ends in ((reader, there[1]), (there[0], writer)))
+        one = asyncio.create_task(self._pour(reader, there[1], flows, None))
+        two = asyncio.create_task(self._pour(there[0], writer, flows, self.patience))
         self._tasks |= {one, two}
 
-    async def _pour(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, flows: asyncio.Event) -> None:
-        with suppress(OSError, asyncio.CancelledError):
-            while chunk := await reader.read(65536):
+    async def _pour(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, flows: asyncio.Event, patience: float | None
+    ) -> None:
+        with suppress(OSError, asyncio.CancelledError):  # TimeoutError is an OSError
+            while chunk := await asyncio.wait_for(reader.read(65536), patience):
                 await flows.wait()
                 writer.write(chunk)
                 await writer.drain()

@@ -14,13 +14,14 @@ from peers import card_of, entry, peer
 
 from a2a_grpc import Agent, errors
 from a2a_grpc.bindings import sse
+from a2a_grpc.call import GRPC
 from a2a_grpc.client import Client
 from a2a_grpc.client_retries import Retries
 from a2a_grpc.remote import RemoteAgent
 from a2a_grpc.testing import serve
-from tests.fronts import asking
+from tests.fronts import WIRES, asking
 
-BINDINGS = ("JSONRPC", "HTTP+JSON")
+HTTP_WIRES = pytest.mark.parametrize(("binding", "version"), [wire for wire in WIRES if wire[0] != GRPC])
 LIES: list[Any] = [
     [],
     7,
@@ -31,6 +32,11 @@ LIES: list[Any] = [
     {"task": {"id": "t", "status": {"state": "TASK_STATE_UNHEARD"}, "artifacts": {"a": 1}}},
     {"message": {"parts": [{"data": float("1e400")}]}},
     {"id": "t", "history": [[[[]]]]},
+    {"kind": "nothing"},
+    {"kind": "task", "id": 7},
+    {"kind": "task", "id": "t", "contextId": "c", "status": "fine"},
+    {"kind": "status-update", "taskId": "t", "status": []},
+    {"kind": "message", "parts": [{"kind": "file", "file": 7}]},
 ]
 
 
@@ -46,8 +52,8 @@ async def ident_of(request: web.Request) -> Any:
 
 
 @pytest.mark.requirement("DATA-14", "STREAM-12")
-@pytest.mark.parametrize("binding", BINDINGS)
-async def test_wrong_types_are_an_invalid_response_in_answers_and_in_streams(binding: str) -> None:
+@HTTP_WIRES
+async def test_wrong_types_are_an_invalid_response_in_answers_and_in_streams(binding: str, version: str) -> None:
     lie: Any = None
 
     async def handler(request: web.Request) -> web.StreamResponse:
@@ -57,8 +63,8 @@ async def test_wrong_types_are_an_invalid_response_in_answers_and_in_streams(bin
         return web.Response(body=body, content_type="application/json")
 
     async with (
-        peer(card_of(entry(binding, "URL")), handler) as url,
-        Client(url, timeout=30, retries=Retries(first=0.01, patience=0.1)) as client,
+        peer(card_of(entry(binding, "URL", version)), handler) as url,
+        Client(url, version=version, timeout=30, retries=Retries(first=0.01, patience=0.1)) as client,
     ):
         for lie in LIES:
             for call in (client.send(asking("x")), anext(client.stream(asking("x")))):
@@ -68,8 +74,10 @@ async def test_wrong_types_are_an_invalid_response_in_answers_and_in_streams(bin
                 assert isinstance(outcome, fair), (lie, outcome)
 
 
-@pytest.mark.parametrize("binding", BINDINGS)
-async def test_a_reply_or_an_event_without_end_is_cut_off(binding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@HTTP_WIRES
+async def test_a_reply_or_an_event_without_end_is_cut_off(
+    binding: str, version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sse, "LIMIT", 1 << 20)
     monkeypatch.setattr(sse.Parser.__init__, "__defaults__", (1 << 20,))
     sent = 0
@@ -88,8 +96,8 @@ async def test_a_reply_or_an_event_without_end_is_cut_off(binding: str, monkeypa
         return reply
 
     async with (
-        peer(card_of(entry(binding, "URL")), handler) as url,
-        Client(url, timeout=60, retries=None) as client,
+        peer(card_of(entry(binding, "URL", version)), handler) as url,
+        Client(url, version=version, timeout=60, retries=None) as client,
     ):
         with pytest.raises(errors.InvalidAgentResponseError, match="larger"):
             await client.get("t")
@@ -130,8 +138,8 @@ async def test_a_server_that_dawdles_is_given_up_and_one_that_floods_is_left() -
 
 
 @pytest.mark.requirement("SEC-05")
-@pytest.mark.parametrize("binding", BINDINGS)
-async def test_a_call_follows_a_redirect_on_its_server_only_and_only_as_it_is(binding: str) -> None:
+@HTTP_WIRES
+async def test_a_call_follows_a_redirect_on_its_server_only_and_only_as_it_is(binding: str, version: str) -> None:
     seen: list[tuple[str, str]] = []
     there = ""
 
@@ -148,8 +156,8 @@ async def test_a_call_follows_a_redirect_on_its_server_only_and_only_as_it_is(bi
 
     async with (
         peer(None, elsewhere) as other,
-        peer(card_of(entry(binding, "URL/a")), handler) as url,
-        Client(url, auth="secret", timeout=30, retries=None) as client,
+        peer(card_of(entry(binding, "URL/a", version)), handler) as url,
+        Client(url, version=version, auth="secret", timeout=30, retries=None) as client,
     ):
         for status in (307, 308):  # noqa: B007
             seen.clear()

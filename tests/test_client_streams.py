@@ -31,6 +31,7 @@ async def count(task: TaskHandle) -> None:
             await out.write(f"{number} ")
             if number == PIECES // 2:
                 await task.working("half")
+                await asyncio.sleep(1.5 * (task.text == "think"))
     if task.text == "ask":
         await task.ask("More?")
 
@@ -113,6 +114,22 @@ async def first_of(events: Any) -> tuple[str, list[int]]:
             break
     await events.aclose()
     return words, []
+
+
+@pytest.mark.requirement("OP-STREAM-10")
+@pytest.mark.parametrize("numbered", [True, False])
+async def test_silent_streams_that_are_cut_on_the_way_go_on_on_every_wire(numbered: bool) -> None:
+    async def followed(server: Server, binding: str, version: str) -> None:
+        async with proxy(address(server, binding)) as between:
+            between.patience = 0.3
+            card = card_at(binding, version, between.address, numbered=numbered)
+            async with Client(card, version=version, retries=QUICK) as client:
+                words, states = await collected(client.stream(asking("think")))
+                assert words == WHOLE and states[-1] == v1.TASK_STATE_COMPLETED
+                assert states.count(v1.TASK_STATE_COMPLETED) == 1 and between.accepted >= 3
+
+    async with serve(agent, heartbeat=60.0) as server:
+        await asyncio.gather(*(followed(server, *wire) for wire in WIRES))
 
 
 @pytest.mark.parametrize(("binding", "version"), [("JSONRPC", "1.0"), ("HTTP+JSON", "1.0"), ("GRPC", "1.0")])
