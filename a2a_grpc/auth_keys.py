@@ -20,7 +20,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import Key, import_key
 
 from a2a_grpc.config import OptionError
-from a2a_grpc.errors import UnavailableError
+from a2a_grpc.errors import UnavailableError, scrubbed
 from a2a_grpc.key_files import Reread
 
 DISCOVERY: Final = "/.well-known/openid-configuration"
@@ -169,7 +169,9 @@ class RemoteKeys:
         except (aiohttp.ClientError, OSError, ValueError) as fault:  # OptionError and TimeoutError are among them
             self._next = self._clock() + self._delay
             self._delay = min(LONGEST_PAUSE, max(self._delay, 0.1) * 2)
-            log.warning("no keys from %s: %s: %s", self._url or self._issuer, type(fault).__name__, fault)
+            log.warning(
+                "no keys from %s: %s: %s", scrubbed(self._url or self._issuer), type(fault).__name__, scrubbed(fault)
+            )
         finally:
             self._task = None
 

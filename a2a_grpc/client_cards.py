@@ -19,7 +19,7 @@ from yarl import URL
 from a2a_grpc import protojson, v03_cards
 from a2a_grpc.bindings import wire
 from a2a_grpc.cards import WELL_KNOWN
-from a2a_grpc.errors import A2AError, InvalidAgentResponseError, UnavailableError
+from a2a_grpc.errors import A2AError, InvalidAgentResponseError, UnavailableError, scrubbed
 
 DEFAULT_SECONDS: Final = 300.0
 """How long a card is good when its server does not say."""
@@ -115,13 +115,13 @@ async def fetch(
                     return reply.status, reply.headers, await _limited(reply)
                 moved = place.join(URL(reply.headers["location"]))
             if moved.scheme not in ("http", "https") or (place.scheme, moved.scheme) == ("https", "http"):
-                raise UnavailableError(f"{url} redirects to {moved}, where nobody should follow")
+                raise UnavailableError(f"{scrubbed(url)} redirects to {scrubbed(moved)}, where nobody should follow")
             if moved.origin() != place.origin():
                 headers = {name: headers[name] for name in ("accept", wire.VERSION_HEADER) if name in headers}
             place = moved
     except (aiohttp.ClientError, OSError, ValueError) as fault:
-        raise UnavailableError(f"cannot fetch {url}: {fault}") from fault
-    raise UnavailableError(f"{url} redirects in circles")
+        raise UnavailableError(scrubbed(f"cannot fetch {url}: {fault}")) from fault
+    raise UnavailableError(f"{scrubbed(url)} redirects in circles")
 
 
 async def _limited(reply: aiohttp.ClientResponse) -> bytes:
@@ -137,12 +137,12 @@ async def _limited(reply: aiohttp.ClientResponse) -> bytes:
 def _read(status: int, url: str, body: bytes) -> Found:
     if status != 200:
         kind = wire.BY_HTTP.get(status, UnavailableError)
-        raise kind(f"there is no card at {url}: HTTP status {status}")
+        raise kind(f"there is no card at {scrubbed(url)}: HTTP status {status}")
     try:
         document = protojson.loads(body)
         return Found(v03_cards.card_up(document), document, url)
     except A2AError as fault:
-        raise InvalidAgentResponseError(f"what is at {url} is not a card: {fault.message}") from None
+        raise InvalidAgentResponseError(f"what is at {scrubbed(url)} is not a card: {fault.message}") from None
 
 
 _CONDITIONS: Final = {"etag": "if-none-match", "last-modified": "if-modified-since"}

@@ -31,6 +31,7 @@ from a2a_grpc.errors import (
     MethodNotFoundError,
     NotFoundError,
     UnavailableError,
+    scrubbed,
 )
 from a2a_grpc.methods import METHODS
 from a2a_grpc.v03_names import METHOD_NAMES
@@ -114,7 +115,7 @@ class Silence:
 
     def fault(self, url: str) -> UnavailableError:
         """What to raise when it was too quiet."""
-        return UnavailableError(f"the stream from {url} was silent for {self._seconds:g} seconds")
+        return UnavailableError(f"the stream from {scrubbed(url)} was silent for {self._seconds:g} seconds")
 
 
 class HttpWire:
@@ -161,7 +162,7 @@ class HttpWire:
             url = URL(asked.url, encoded=True)
             _ = url.port  # which is looked at late, and may be none
         except ValueError as fault:
-            raise ConnectionError(f"cannot connect to {self._url}: {fault}") from None
+            raise ConnectionError(scrubbed(f"cannot connect to {self._url}: {fault}")) from None
         told: dict[str, Any] = {"headers": {**headers, **asked.headers}, "allow_redirects": False}
         try:
             for _ in range(MOST_REDIRECTS + 1):
@@ -174,7 +175,7 @@ class HttpWire:
                     url = self._moved(url, reply)
             raise UnavailableError(f"{self._url} redirects in circles")
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as fault:
-            raise ConnectionError(f"cannot connect to {self._url}: {fault.strerror or fault}") from fault
+            raise ConnectionError(scrubbed(f"cannot connect to {self._url}: {fault.strerror or fault}")) from fault
         except aiohttp.ClientError as fault:
             raise UnavailableError(f"the connection to {self._url} broke: {fault}") from fault
 
@@ -376,7 +377,7 @@ class GrpcWire:
             await channel.wait_for_state_change(state)
             state = channel.get_state(try_to_connect=True)
         if state is not grpc.ChannelConnectivity.READY:
-            raise ConnectionError(f"cannot connect to {self._url}")
+            raise ConnectionError(scrubbed(f"cannot connect to {self._url}"))
         return way
 
     def _call(self, operation: str, request: Message, headers: Mapping[str, str], way: tuple[Any, Any]) -> Any:

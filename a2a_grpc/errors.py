@@ -6,6 +6,7 @@ This module knows no wire, no message type and no I/O. The values follow tables 
 (ERR-01 to ERR-18); the older statuses of protocol release 1.0.0 are the rows of `PROFILES` (I-02).
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import Any, ClassVar, Final, NamedTuple
@@ -303,3 +304,12 @@ BY_REASON: Final[Mapping[str, type[A2AError]]] = {error.reason: error for error 
 
 BY_CODE: Final[Mapping[int, type[A2AError]]] = {error.jsonrpc: error for error in reversed([*_errors(A2AError)])}
 """The error class of a JSON-RPC code, for clients (ERR-15); the first class in this file wins a shared code."""
+
+
+_USER: Final = re.compile(r"(?<=://)[^\s/?#'\"]*@")
+_QUERY: Final = re.compile(r"(://[^\s?#'\"]*\?)[^\s#'\",)]*[^\s#'\",):]")
+
+
+def scrubbed(text: object) -> str:
+    """A text whose addresses have lost what may be secret: user and password, and the query (SEC-05)."""
+    return _QUERY.sub(r"\1...", _USER.sub("", str(text)))

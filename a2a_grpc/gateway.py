@@ -33,6 +33,7 @@ from a2a_grpc.errors import (
     UnavailableError,
     UnsupportedOperationError,
     VersionNotSupportedError,
+    scrubbed,
 )
 from a2a_grpc.gateway_log import Log, Source
 from a2a_grpc.gateway_tasks import CONFIGS, READ, Asking, Keeper
@@ -117,7 +118,7 @@ class Upstream(v1_grpc.A2AServiceServicer):
         schemeless = "://" not in url or url.startswith(RESOLVED)
         self.url = f"grpc{'s' * bool(tls)}://{url}" if schemeless else url
         if verify is not None and not self.url.startswith("http"):
-            raise OptionError(f"{self.url} has no card that could be verified")
+            raise OptionError(f"{scrubbed(self.url)} has no card that could be verified")
         if push not in PUSH:
             raise OptionError(f"push must be one of {', '.join(PUSH)}, not {push!r}")
         self.push: Final = push
@@ -249,9 +250,10 @@ class Upstream(v1_grpc.A2AServiceServicer):
 
     def _turn(self, up: bool, fault: BaseException | None = None) -> None:
         if up and not self.up:
-            log.info("the upstream %s answers", self.url)
+            log.info("the upstream %s answers", scrubbed(self.url))
         elif not up and (self.up or self._watcher is None):
-            log.warning("the upstream %s cannot be reached: %s", self.url, (fault and fault.__cause__) or fault)
+            why = scrubbed((fault and fault.__cause__) or fault)
+            log.warning("the upstream %s cannot be reached: %s", scrubbed(self.url), why)
         self.up = up
 
     # -- calls
@@ -415,7 +417,7 @@ class Upstream(v1_grpc.A2AServiceServicer):
         try:
             yield task
         except UnavailableError as fault:
-            log.info("a call to the upstream %s failed: %s", self.url, fault.message)
+            log.info("a call to the upstream %s failed: %s", scrubbed(self.url), fault.message)
             text = STOPPING if self._stopping else UNREACHABLE
             raise UnavailableError(text, metadata=fault.metadata, retry_after=fault.retry_after) from fault
         except asyncio.CancelledError:

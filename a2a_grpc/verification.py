@@ -21,7 +21,7 @@ from joserfc.jws import JWSRegistry
 from a2a_grpc import protojson, v03_cards
 from a2a_grpc.auth_keys import KeySource, RemoteKeys
 from a2a_grpc.config import OptionError
-from a2a_grpc.errors import A2AError, InvalidAgentResponseError, UnavailableError
+from a2a_grpc.errors import A2AError, InvalidAgentResponseError, UnavailableError, scrubbed
 from a2a_grpc.signing import ALGORITHMS, canonical, filled_form, fits, signing_input, spec_form, unsigned
 
 SPEC, DOCUMENT, FILLED = "spec", "document", "filled"
@@ -234,4 +234,4 @@ async def _settled(answer: bool | Awaitable[bool]) -> bool:
 
 def _refused(url: str, faults: list[str]) -> InvalidAgentResponseError:
     told = "; ".join(dict.fromkeys(faults))
-    return InvalidAgentResponseError(f"the card at {url} is not to be trusted: {told}")
+    return InvalidAgentResponseError(f"the card at {scrubbed(url)} is not to be trusted: {told}")

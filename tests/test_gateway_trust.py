@@ -2,6 +2,7 @@
 how they are."""
 
 import json
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from a2a_grpc import auth, errors
 from a2a_grpc.agent import Agent
 from a2a_grpc.auth_keys import FixedKeys
 from a2a_grpc.call import GRPC, JSONRPC, REST, V1, Call
+from a2a_grpc.client import Client
 from a2a_grpc.client_auth import Tls
 from a2a_grpc.commands import gateway as command
 from a2a_grpc.commands.words import UsageError
@@ -158,3 +160,19 @@ async def test_an_upstream_that_takes_no_calls_makes_its_gateway_unready(monkeyp
 
             await eventually(seen)
     await server.stop(None)
+
+
+@pytest.mark.requirement("SEC-05")
+async def test_what_is_secret_in_an_address_is_in_no_log_line_and_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    address = "http://user:hush-word@127.0.0.1:1/in?key=hush-key"
+    async with (
+        serve(Upstream(address)) as server,
+        aiohttp.ClientSession() as http,
+        http.get(server.http_url + "/tasks/1", headers={"A2A-Version": "1.0"}) as reply,
+    ):
+        assert reply.status == 503 and "hush" not in await reply.text()
+    with pytest.raises(errors.UnavailableError) as told:
+        await Client.connect(address)
+    assert "127.0.0.1:1/in" in str(told.value) and "127.0.0.1:1/in" in caplog.text
+    assert "hush" not in str(told.value) + caplog.text

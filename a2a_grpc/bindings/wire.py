@@ -71,9 +71,9 @@ class HttpRequest:
 
     verb: str
     path: str
-    query: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes = b""
+    query: str = field(default="", repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    body: bytes = field(default=b"", repr=False)
     certificate: Certificate | None = None
     peer: str = ""
 
