@@ -38,6 +38,7 @@ from a2a_grpc.errors import (
     VersionNotSupportedError,
 )
 from a2a_grpc.methods import missing
+from a2a_grpc.protojson_fields import MANY, REQUIRED, fields
 from a2a_grpc.tasks.start import new_id
 from a2a_grpc.tasks.state import ENDS, state_of
 from a2a_grpc.v03_cards import card_up
@@ -117,10 +118,22 @@ class Visit:
 # -- the card
 
 
+def empty_lists(card: v1.AgentCard) -> Iterator[str]:
+    """The lists that a card must have and that are empty: of missing ones, that is all that protobuf shows."""
+    places = [("", card), *((f"skills[{index}].", skill) for index, skill in enumerate(card.skills))]
+    for path, place in places:
+        descriptor: Any = place.DESCRIPTOR
+        for field, shape, _ in fields(descriptor):
+            if shape == MANY and field.name in REQUIRED[descriptor.full_name] and not getattr(place, field.name):
+                yield path + field.json_name
+
+
 def _fields(seen: Seen) -> Iterator[Said]:
-    wrong = missing(seen.card)
-    yield from ((FAULT, f"{each.field} {each.description}") for each in wrong)
-    if not wrong:
+    wrong = [f"{each.field} {each.description}" for each in missing(seen.card)]
+    bare = [path for path in empty_lists(seen.card) if not any(each.startswith(f"{path} ") for each in wrong)]
+    yield from ((FAULT, each) for each in wrong)
+    yield from ((WARNING, f"{path} is missing or empty") for path in bare)
+    if not wrong and not bare:
         yield OK, "everything is there that a card must have"
 
 

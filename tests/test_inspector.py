@@ -1,6 +1,9 @@
 """The inspector in a real browser: what a web developer sees and does on the page, on every wire it speaks."""
 
 import asyncio
+import copy
+import functools
+import operator
 import os
 import re
 import shutil
@@ -15,13 +18,16 @@ import aiohttp
 import pytest
 from a2a_stubs import v1
 
-from a2a_grpc import auth
+from a2a_grpc import auth, demo
 from a2a_grpc.agent import Agent, TaskHandle
 from a2a_grpc.call import V1
+from a2a_grpc.cards import WELL_KNOWN
 from a2a_grpc.client import Client
 from a2a_grpc.config import Options
-from a2a_grpc.methods import METHODS
+from a2a_grpc.doctor import empty_lists
+from a2a_grpc.methods import METHODS, missing
 from a2a_grpc.server import Server
+from a2a_grpc.v03_cards import card_up
 from a2a_grpc.v03_names import JSONRPC_NAMES
 from tests.turns import message
 
@@ -361,6 +367,30 @@ async def test_the_page_knows_operations_as_the_server_does(browser: Any, server
         route = known.routes[0]
         plain = re.sub("_(.)", lambda letter: letter[1].upper(), route.template.replace("=*", ""))
         assert (verb, path) == (route.verb, plain), operation
+
+
+async def test_the_page_misses_in_a_card_what_the_doctor_misses(browser: Any, server: Server) -> None:
+    async with (
+        Server(demo.agent, options()) as other,
+        aiohttp.ClientSession(other.http_url) as session,
+        session.get(WELL_KNOWN, headers={"A2A-Version": V1}) as reply,
+    ):
+        good = await reply.json()
+    paths = [(name,) for name in good]
+    paths += [("skills", 0, name) for name in good["skills"][0]]
+    paths += [("supportedInterfaces", 0, name) for name in good["supportedInterfaces"][0]]
+    bad = [good]
+    for *way, name in paths:
+        bad.append(copy.deepcopy(good))
+        del functools.reduce(operator.getitem, way, bad[-1])[name]
+    async with opened(browser, server.http_url) as page:
+        told = await page.evaluate("cards => import('./card.js').then(({problems}) => cards.map(problems))", bad)
+    for path, card, lines in zip([(), *paths], bad, told, strict=True):
+        wrong = [each.field for each in missing(card_up(card))] + [*empty_lists(card_up(card))]
+        doctor = {re.split(r"[.\[]", each)[0] for each in wrong}
+        assert doctor <= {where for where, _ in lines}, path
+        assert doctor or not lines or path[-1] == "protocolVersion", path  # which is guessed where it is not told
+    assert sum(map(bool, told)) >= 14, "cards without what they must have"
 
 
 @pytest.mark.requirement("SEC-05")

@@ -59,6 +59,7 @@ const CHECKS = [
   ["defaultOutputModes", "is missing", (card) => !card.defaultOutputModes?.length],
   ["supportedInterfaces", "lists no place", (card) => interfaces(card).length === 0],
   ["supportedInterfaces", "has an address that is not absolute", (card) => interfaces(card).some(({ url }) => !absolute(url))],
+  ["supportedInterfaces", "has a place without binding", (card) => interfaces(card).some(({ binding }) => !binding)],
   ["supportedInterfaces", "has a place without version", (card) => (card.supportedInterfaces ?? []).some((place) => !place.protocolVersion)],
   ["supportedInterfaces", "lists an address without TLS, on a page with TLS", (card) =>
     location.protocol === "https:" && interfaces(card).some(({ url }) => url?.startsWith("http:"))],
