@@ -1,9 +1,10 @@
-"""A chain of four: our agent, our agent at 0.3, a gateway, and an agent on an official SDK at the bottom."""
+"""Chains of agents: two of ours, one of them at 0.3, then a gateway and an agent on an official SDK; and with an agent
+on the SDK of another language between them, so that each of four agents is called on another wire."""
 
 import asyncio
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ import pytest
 from a2a_stubs import v1
 
 from a2a_grpc import Agent, RemoteAgent, TaskHandle
+from a2a_grpc.call import Call
 from a2a_grpc.client import Client
 from a2a_grpc.testing import serve
 from tests.fronts import gateway
@@ -41,17 +43,35 @@ async def passing(below: RemoteAgent, traces: list[str]) -> AsyncIterator[str]:
         yield server.http_url
 
 
+@asynccontextmanager
+async def relayed(below: str, folder: Path) -> AsyncIterator[RemoteAgent]:
+    """An agent on the official Python SDK that lets another one work."""
+    found = place("sdk1", folder)
+    with found._replace(command=[*found.command, below]).running():
+        yield RemoteAgent(found.url, binding="HTTP+JSON", version="1.0")
+
+
 @pytest.fixture(params=["sdk1", "node1"])
 async def chain(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Chain]:
     where, traces = place(request.param, tmp_path), []
+
+    @asynccontextmanager
+    async def seen(call: Call, message: Any) -> AsyncIterator[None]:
+        if isinstance(message, v1.SendMessageRequest):
+            traces.append(call.metadata.get("traceparent", ""))
+        yield
+
     with where.running():
-        async with (
-            gateway(where.url, binding="JSONRPC", version="1.0") as front,
-            passing(RemoteAgent(front.http_url, binding="HTTP+JSON", version="0.3"), traces) as lower,
-            passing(RemoteAgent(lower, binding="GRPC", version="0.3"), traces) as upper,
-            RemoteAgent(upper, timeout=120) as top,
-        ):
-            yield Chain(top, where.url, traces)
+        async with AsyncExitStack() as stack:
+            more = {"interceptors": [seen]}
+            front = await stack.enter_async_context(gateway(where.url, binding="JSONRPC", version="1.0", server=more))
+            if request.param == "node1":
+                below = await stack.enter_async_context(relayed(front.http_url, tmp_path))
+            else:
+                below = RemoteAgent(front.http_url, binding="HTTP+JSON", version="0.3")
+            lower = await stack.enter_async_context(passing(below, traces))
+            upper = await stack.enter_async_context(passing(RemoteAgent(lower, binding="GRPC", version="0.3"), traces))
+            yield Chain(await stack.enter_async_context(RemoteAgent(upper, timeout=120)), where.url, traces)
 
 
 @pytest.mark.requirement("OP-CANCEL-03", "AUTH-11", "EQ-02")
@@ -67,7 +87,7 @@ async def test_work_questions_and_cancel_go_through_a_chain_of_four(chain: Chain
     assert texts == [f"echo n{number}" for number in range(RUNS)]
     seen = [re.fullmatch("00-([0-9a-f]{32})-[0-9a-f]{16}-0[01]", trace) for trace in chain.traces]
     ids = sorted(found[1] for found in seen if found)
-    assert ids == sorted([f"{number + 1:032x}" for number in range(RUNS)] * 2), "one trace for each run, all the way"
+    assert ids == sorted([f"{number + 1:032x}" for number in range(RUNS)] * 3), "one trace for each run, all the way"
 
     asked = await chain.top.generate("ask")
     assert asked.suspended is not None and asked.suspended.prompt == "Which?"

@@ -1,6 +1,7 @@
-"""An agent on a2a-sdk 1.x, on every wire and version that it serves. Usage: server.py HTTP_PORT GRPC_PORT FILE.
+"""An agent on a2a-sdk 1.x, on every wire and version that it serves. Usage: server.py HTTP_PORT GRPC_PORT FILE [BELOW].
 
-FILE is where tasks are kept, so that they outlive the process; "" for memory. Prints one line when it is ready.
+FILE is where tasks are kept, so that they outlive the process; "" for memory. BELOW is the address of an agent that
+does the work in its place, called with the SDK's own client over gRPC. Prints one line when it is ready.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import sys
 import grpc.aio
 import uvicorn
 from a2a import types as a2a
+from a2a.client import Client, ClientCallContext, ClientConfig, ClientFactory
 from a2a.compat.v0_3 import a2a_v0_3_pb2_grpc
 from a2a.compat.v0_3.grpc_handler import CompatGrpcHandler
 from a2a.server.agent_execution import AgentExecutor, RequestContext
@@ -25,7 +27,7 @@ from a2a.types.a2a_pb2_grpc import add_A2AServiceServicer_to_server
 from sqlalchemy.ext.asyncio import create_async_engine
 from starlette.applications import Starlette
 
-HTTP, GRPC, FILE = sys.argv[1:]
+HTTP, GRPC, FILE, *BELOW = sys.argv[1:]
 PIECES = 40
 
 
@@ -67,6 +69,60 @@ class Obedient(AgentExecutor):
         await TaskUpdater(queue, context.task_id, context.context_id).cancel()
 
 
+class Relay(AgentExecutor):
+    """Lets another agent do what it is told, with its question and its cancel, in the trace of its caller."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.client: Client | None = None
+        self.connecting = asyncio.Lock()
+        self.runs: dict[str, str] = {}
+
+    async def below(self) -> Client:
+        async with self.connecting:
+            if self.client is None:
+                config = ClientConfig(
+                    supported_protocol_bindings=["GRPC"], grpc_channel_factory=grpc.aio.insecure_channel
+                )
+                self.client = await ClientFactory(config).create_from_url(self.url)
+        return self.client
+
+    async def execute(self, context: RequestContext, queue: EventQueue) -> None:
+        task = context.current_task
+        if task is None:
+            task = a2a.Task(id=context.task_id, context_id=context.context_id, history=[context.message])
+            task.status.state = a2a.TaskState.TASK_STATE_SUBMITTED
+            await queue.enqueue_event(task)
+        updater = TaskUpdater(queue, task.id, task.context_id)
+        await updater.start_work()
+        message = a2a.Message(
+            message_id=f"below-{context.message.message_id}",
+            role=a2a.Role.ROLE_USER,
+            parts=context.message.parts,
+            task_id=self.runs.get(task.id, ""),
+        )
+        headers = context.call_context.state["headers"] if context.call_context else {}
+        trace = {name: headers[name] for name in ("traceparent", "tracestate") if name in headers}
+        called = ClientCallContext(service_parameters=trace)
+        said, status = "", a2a.TaskStatus()
+        async for event in (await self.below()).send_message(a2a.SendMessageRequest(message=message), context=called):
+            if event.HasField("task"):
+                self.runs[task.id], status = event.task.id, event.task.status
+            elif event.HasField("status_update"):
+                status = event.status_update.status
+            else:
+                said += "".join(part.text for part in event.artifact_update.artifact.parts)
+        if status.state == a2a.TaskState.TASK_STATE_INPUT_REQUIRED:
+            await updater.requires_input(updater.new_agent_message(list(status.message.parts)))
+        elif status.state == a2a.TaskState.TASK_STATE_COMPLETED:
+            await updater.add_artifact([text(said)], artifact_id="answer")
+            await updater.complete()
+
+    async def cancel(self, context: RequestContext, queue: EventQueue) -> None:
+        await (await self.below()).cancel_task(a2a.CancelTaskRequest(id=self.runs[context.task_id]))
+        await TaskUpdater(queue, context.task_id, context.context_id).cancel()
+
+
 def card() -> a2a.AgentCard:
     made = a2a.AgentCard(
         name="Official",
@@ -87,7 +143,7 @@ def card() -> a2a.AgentCard:
 async def main() -> None:
     described = card()
     handler = DefaultRequestHandler(
-        Obedient(),
+        Relay(*BELOW) if BELOW else Obedient(),
         DatabaseTaskStore(create_async_engine(f"sqlite+aiosqlite:///{FILE}", pool_size=1, max_overflow=0))
         if FILE
         else InMemoryTaskStore(),
