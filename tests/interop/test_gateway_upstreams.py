@@ -8,12 +8,13 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 from a2a_stubs import v1
 
-from a2a_grpc.call import REST, V1
+from a2a_grpc.call import JSONRPC, REST, V03, V1
 from a2a_grpc.client import Client
 from a2a_grpc.errors import ContentTypeNotSupportedError, TaskNotCancelableError, TaskNotFoundError
 from tests.fronts import PATIENCE, WIRES, asking, failure, gateway, last_of, wire_of
 from tests.interop import stubs
 from tests.interop.conftest import steps
+from tests.receivers import Receiver, receiver
 
 DONE = {"state": "TASK_STATE_COMPLETED", "text": "hello"}
 UNKNOWN = {"status": 5, "reason": "TASK_NOT_FOUND", "domain": "a2a-protocol.org"}
@@ -99,3 +100,29 @@ async def test_its_streams_resume_at_the_gateway(language: str) -> None:
         pieces = [event.artifact_update.artifact.parts[0].text for event in rest[:-1]]
         assert len(pieces) == 2 and "".join(pieces).strip() == "b c"
         assert rest[-1].status_update.status.state == v1.TASK_STATE_COMPLETED
+
+
+@pytest.mark.parametrize("language", stubs.LANGUAGES)
+@pytest.mark.requirement("PUSH-01", "PUSH-29")
+async def test_it_gains_push_notifications_in_both_versions(language: str) -> None:
+    told = {"push_notifications": True, "push_allow": ("127.0.0.1/32",)}
+    async with (
+        stock(language) as address,
+        receiver() as hooks,
+        gateway(address, push="own", server={"options": told}) as front,
+        wire_of(front, REST, V1) as new,
+        wire_of(front, JSONRPC, V03) as old,
+    ):
+        for client, path in ((new, "/new"), (old, "/old")):
+            request = asking("one two")
+            request.configuration.task_push_notification_config.url = hooks.url + path
+            assert (await client.send(request)).task.status.state == v1.TASK_STATE_COMPLETED
+        await hooks.until(lambda: all(b"ompleted" in _last(hooks, path).lower() for path in ("/new", "/old")))
+        assert hooks.at("/new")[-1].headers["a2a-version"] == V1
+        whole = hooks.at("/old")[-1]
+        assert (whole.headers["a2a-version"], whole.json["artifacts"][0]["parts"][0]["text"]) == (V03, "one two")
+
+
+def _last(hooks: Receiver, path: str) -> bytes:
+    got = hooks.at(path)
+    return got[-1].body if got else b""
