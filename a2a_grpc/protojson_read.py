@@ -21,7 +21,7 @@ from a2a_grpc.protojson_values import (
     enum_reader,
     fill_timestamp,
     fill_timestamp_or_utc,
-    join,
+    more,
 )
 
 MAX_VIOLATIONS: Final = 20
@@ -83,7 +83,7 @@ def filler(descriptor: Descriptor) -> Fill:
                     continue
             except ValueError as error:
                 below = [explain(error)]
-            wrong = _more(wrong, json, below)
+            wrong = more(wrong, json, below)
             if len(wrong) >= MAX_VIOLATIONS:
                 break
         return wrong
@@ -91,10 +91,6 @@ def filler(descriptor: Descriptor) -> Fill:
     for field, shape, item in fields(descriptor):
         rows[field.name] = rows[field.json_name] = _row(field, shape, item)
     return fill
-
-
-def _more(wrong: Wrong, place: str, below: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [*(wrong or ()), *((join(place, where), what) for where, what in below)]
 
 
 _Row = tuple[str, str, bool, int, str, Callable[[Any], Any] | None, Fill | None]
@@ -179,7 +175,7 @@ def _messages_putter(name: str, item: Any) -> Fill:
                     continue
             except ValueError as error:
                 below = [explain(error)]
-            wrong = _more(wrong, f"[{index}]", below)
+            wrong = more(wrong, f"[{index}]", below)
             if len(wrong) >= MAX_VIOLATIONS:
                 break
         return wrong
@@ -220,7 +216,7 @@ def _gather(add: Callable[[Any], Wrong], items: Iterable[tuple[Any, Any]], form:
         except ValueError as error:
             below = [explain(error)]
         if below is not None:
-            wrong = _more(wrong, form.format(key), below)
+            wrong = more(wrong, form.format(key), below)
             if len(wrong) >= MAX_VIOLATIONS:
                 break
     return wrong

@@ -7,7 +7,7 @@ message of the protocol; `protojson_read` and `protojson_write` use these rows. 
 
 import re
 from binascii import a2b_base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final, TypeVar
@@ -53,6 +53,11 @@ class UnfitError(ValueError):
 def join(parent: str, child: str) -> str:
     """The path of `child`, a path relative to `parent`: `message` and `parts[0]` give `message.parts[0]`."""
     return parent + child if not child or child[0] == "[" or not parent else f"{parent}.{child}"
+
+
+def more(wrong: list[tuple[str, str]] | None, place: str, below: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """What was found wrong, None for nothing, and what is wrong below a place; both as pairs of path and text."""
+    return [*(wrong or ()), *((join(place, where), what) for where, what in below)]
 
 
 # Scalars

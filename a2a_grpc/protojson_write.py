@@ -22,11 +22,13 @@ from a2a_grpc.protojson_values import (
     UnfitError,
     enum_writer,
     join,
+    more,
     not_of,
 )
 from a2a_grpc.ready import Kept, Ready
 
-_Find = Callable[[Any], list[tuple[str, str]]]
+_Found = list[tuple[str, str]]
+_Find = Callable[[Any], _Found | None]
 
 
 @cache
@@ -150,7 +152,8 @@ def unfit(message: Message, path: str = "", depth: int = MAX_DEPTH) -> list[Viol
     and by default `MAX_DEPTH`.
     """
     find = _finder(message.DESCRIPTOR, depth)
-    return [Violation(join(path, where) or "body", what) for where, what in find(message)] if find else []
+    found = find(message) if find else None
+    return [Violation(join(path, where) or "body", what) for where, what in found] if found else []
 
 
 @cache
@@ -167,19 +170,17 @@ def _finder(descriptor: Descriptor, depth: int) -> _Find | None:
         if below is not None:
             rows.append((field.name, field.json_name, shape, item.message_type is None, below))
 
-    def find(message: Any) -> list[tuple[str, str]]:
-        wrong: list[tuple[str, str]] = []
+    def find(message: Any) -> _Found | None:
+        wrong: _Found | None = None
         for name, json, shape, scalar, below in rows:
             if shape == ONE:
-                if scalar or message.HasField(name):
-                    wrong += [(join(json, where), what) for where, what in below(getattr(message, name))]
+                if (scalar or message.HasField(name)) and (found := below(getattr(message, name))):
+                    wrong = more(wrong, json, found)
             elif values := getattr(message, name):
-                pairs = (
-                    ((f"{json}[{index}]", value) for index, value in enumerate(values[:]))
-                    if shape == MANY
-                    else ((f"{json}.{key}", values[key]) for key in values)
-                )
-                wrong += [(join(place, where), what) for place, value in pairs for where, what in below(value)]
+                many = shape == MANY
+                for key, value in enumerate(values[:]) if many else values.items():
+                    if found := below(value):
+                        wrong = more(wrong, f"{json}[{key}]" if many else f"{json}.{key}", found)
         return wrong
 
     return find if rows else None
@@ -188,13 +189,13 @@ def _finder(descriptor: Descriptor, depth: int) -> _Find | None:
 def _unknown_finder(enum: Any) -> _Find:
     known, text = frozenset(value.number for value in enum.values), not_of(enum)
 
-    def find(number: Any) -> list[tuple[str, str]]:
-        return [] if number in known else [("", text)]
+    def find(number: Any) -> _Found | None:
+        return None if number in known else [("", text)]
 
     return find
 
 
-def _unfit_value(depth: int, value: Any) -> list[tuple[str, str]]:
+def _unfit_value(depth: int, value: Any) -> _Found:
     full_name = value.DESCRIPTOR.full_name
     try:
         plain = WRITE_MESSAGE[full_name](value)
