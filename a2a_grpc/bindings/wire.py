@@ -244,7 +244,8 @@ async def perform(
     show, write, down = form.show, form.write, form.down
     if not operation.streaming:
         body = write(show(await operation.handler(message, call)))
-        return HttpReply(200, {"content-type": media, **activated(call)}, body)
+        headers = {"content-type": media}
+        return HttpReply(200, headers | activated(call) if call.activated else headers, body)
 
     operation.room()
 

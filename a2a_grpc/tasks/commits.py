@@ -291,9 +291,10 @@ class Commits(ABC):
 
     def _take_pending(self) -> list[Event]:
         """The next events to commit: all, but at most one of those that carry a dedupe row."""
-        count = next(iter(self._sent)) - self.durable if self._sent else len(self._pending)
-        batch = self._pending[:count]
-        del self._pending[:count]
+        batch = self._pending
+        count = next(iter(self._sent)) - self.durable if self._sent else len(batch)
+        self._pending = batch[count:]
+        del batch[count:]
         return batch
 
     async def _commit(self, batch: list[Event]) -> None:
