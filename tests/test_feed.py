@@ -286,3 +286,33 @@ async def test_readers_without_news_cost_one_look_for_all_and_hear_of_what_no_hi
     feeds.close(UnavailableError())
     with pytest.raises(UnavailableError):
         await readers[2]
+
+
+@pytest.mark.requirement("SUB-03", "STREAM-02")
+async def test_who_comes_after_a_commit_gets_it_without_the_store() -> None:
+    class Watched(MemoryStore):
+        reads = 0
+
+        async def events(self, scope: Scope, task_id: str, after: int, limit: int) -> list[Event]:
+            self.reads += 1
+            return await super().events(scope, task_id, after, limit)
+
+    more = asyncio.Event()
+
+    async def works(task: TaskHandle) -> None:
+        async with task.artifact() as out:
+            await out.write("one")
+            await out.write("two")
+            await more.wait()
+            await out.write("three")
+
+    store = Watched()
+    async with engine(store, works) as made:
+        started = await begin(made)
+        await until(lambda: made.turns and next(iter(made.turns)).durable == 4)
+        assert len(made.feeds) == 0  # until somebody reads
+        reader = asyncio.ensure_future(read(made, started.task_id, 1))
+        await until(lambda: made.feeds.readers)
+        more.set()
+        assert numbers(await reader) == [2, 3, 4, 5, 6, 7]
+        assert not store.reads and len(made.feeds) == 0
