@@ -270,6 +270,7 @@ class Upstream(v1_grpc.A2AServiceServicer):
             with self._under_way():
                 client = await self.connected()
                 asked, told = self._carried(client, request, call)
+                self._stir(request)
                 if self.push != "own" or self._keeper is None or not (is_config or _has_config(asked)):
                     if is_config and call.version == V03:
                         asked = _with_id(asked)
@@ -281,6 +282,10 @@ class Upstream(v1_grpc.A2AServiceServicer):
             return self.present(await self._judged(answer), call) if gives_card else answer
 
         return called
+
+    def _stir(self, request: Any) -> None:
+        if self._keeper is not None and isinstance(request, v1.SendMessageRequest):
+            self._keeper.stir(request.message.task_id)
 
     async def _judged(self, card: v1.AgentCard) -> v1.AgentCard:
         """An extended card, if it may be believed."""
@@ -297,6 +302,7 @@ class Upstream(v1_grpc.A2AServiceServicer):
                 if self._keeper is not None and (self._logs or (self.push == "own" and _has_config(request))):
                     source = self._stored(client, operation, request, call)
                 else:
+                    self._stir(request)
                     source = (self._kept if self._logs else self._passed)(client, operation, request, call)
                 if call.version == V03 and isinstance(request, v1.SubscribeToTaskRequest):
                     source = self._or_ended(source, client, request, call)

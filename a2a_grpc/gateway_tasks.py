@@ -22,7 +22,7 @@ from a2a_grpc.agent import Agent
 from a2a_grpc.call import GRPC, RESUME_EXTENSION, Call
 from a2a_grpc.client import Client
 from a2a_grpc.client_retries import Retries
-from a2a_grpc.client_streams import Told, number_of
+from a2a_grpc.client_streams import LOOK_SECONDS, Events, Told, number_of
 from a2a_grpc.config import Options
 from a2a_grpc.errors import A2AError, TaskNotFoundError, UnavailableError
 from a2a_grpc.push_secrets import Sealed
@@ -104,6 +104,7 @@ class Keeper:
         self._configs = _Configs(name, agent, engine, options, _no_card)
         self._headers: dict[str, dict[str, str]] = {}
         self._sources: dict[str, _Chained] = {}
+        self._resting: dict[str, asyncio.Event] = {}
         engine.relays.add(name, self._follow, most)
 
     def _scope(self, call: Call) -> Scope:
@@ -279,7 +280,8 @@ class Keeper:
         finally:
             if not relays.running(scope, task.id):
                 self._headers.pop(task.id, None)
-            needed = made and task.status.state not in TERMINAL
+            needed = (made and task.status.state not in TERMINAL) or task.id in self._resting
+            self.stir(task.id)
             if source is not None and not needed and self._sources.get(task.id) is source:
                 await self._sources.pop(task.id).aclose()
         for config in () if made else configs:
@@ -295,12 +297,15 @@ class Keeper:
         place, failures, heard = _Place(relay.sequence), 0, time.monotonic()
         try:
             while time.monotonic() < heard + self._options.retain_stuck:
+                silent = False
                 for step in (self._subscribed, self._looked):
                     try:
                         await step(relay, place)
                     except TaskNotFoundError:
                         log.warning("task %s: the upstream knows it no more", relay.task_id)
                         return
+                    except TimeoutError:
+                        silent = True
                     except A2AError as fault:
                         log.info("task %s: following it broke off: %s", relay.task_id, fault.message)
                         place.last = place.last if isinstance(fault, UnavailableError) else ""
@@ -308,10 +313,26 @@ class Keeper:
                         return
                 if relay.sequence > place.seen:
                     place.seen, failures, heard = relay.sequence, 0, time.monotonic()
-                await asyncio.sleep(AGAIN.growing(failures))
-                failures += 1
+                if not silent:  # else it is subscribed to again at once, so that news are told when they come
+                    failures = 0 if await self._rested(relay.task_id, AGAIN.growing(failures)) else failures + 1
         finally:
             self._headers.pop(relay.task_id, None)
+
+    def stir(self, task_id: str) -> None:
+        """Somebody has something to say about a task: it may be about to go on."""
+        if (resting := self._resting.get(task_id)) is not None:
+            resting.set()
+
+    async def _rested(self, task_id: str, seconds: float) -> bool:
+        """Wait before a task is followed again; whether it was stirred meanwhile."""
+        resting = self._resting[task_id] = asyncio.Event()
+        try:
+            async with asyncio.timeout(seconds):
+                return await resting.wait()
+        except TimeoutError:
+            return False
+        finally:
+            del self._resting[task_id]
 
     async def _told(self, relay: Relay) -> tuple[Client, str, dict[str, Any]]:
         """The client, the tenant, and what goes beside the messages of who follows."""
@@ -319,24 +340,25 @@ class Keeper:
         return client, relay.scope.tenant, {"headers": self._headers.get(relay.task_id, {})}
 
     async def _subscribed(self, relay: Relay, place: "_Place") -> None:
-        """One subscription, to its end, after the last event whose number is known."""
-        if (source := self._sources.pop(relay.task_id, None)) is not None:
-            async with aclosing(source):
-                async for event in source:
-                    number_of(event, keep=False)
-                    await self._tell(relay, event)
-            return
-        client, tenant, told = await self._told(relay)
-        asks = client.interface.protocol_binding == GRPC
-        request = v1.SubscribeToTaskRequest(id=relay.task_id, tenant=tenant)
-        told["extensions"] = (RESUME_EXTENSION,) if asks else ()
-        async with aclosing(client.events(SUBSCRIBE, request, last_event_id=place.last, **told)) as events:
-            async for event in events:
+        """One subscription, to its end, after the last event whose number is known, or the stream that began the task.
+        Raises TimeoutError when it is silent: agents may hold streams of tasks that have ended."""
+        clock = asyncio.get_running_loop().time
+        async with AsyncExitStack() as stack:
+            silence = await stack.enter_async_context(asyncio.timeout(LOOK_SECONDS))
+            source: Any = self._sources.pop(relay.task_id, None) or await self._subscription(relay, place)
+            async for event in await stack.enter_async_context(aclosing(source)):
                 number = number_of(event, keep=False)
                 await self._tell(relay, event)
-                place.last = str(number or "") if asks else events.last_event_id
+                place.last = str(number or "") or getattr(source, "last_event_id", "")
+                silence.reschedule(clock() + LOOK_SECONDS)
                 if relay.ending:
                     return
+
+    async def _subscription(self, relay: Relay, place: "_Place") -> Events:
+        client, tenant, told = await self._told(relay)
+        extensions = (RESUME_EXTENSION,) if client.interface.protocol_binding == GRPC else ()
+        request = v1.SubscribeToTaskRequest(id=relay.task_id, tenant=tenant)
+        return client.events(SUBSCRIBE, request, last_event_id=place.last, extensions=extensions, **told)
 
     async def _looked(self, relay: Relay, _: "_Place") -> None:
         """A look at the task, for what no subscription has told."""

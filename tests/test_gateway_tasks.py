@@ -11,6 +11,7 @@ from a2a_stubs import v1
 
 from a2a_grpc import auth, errors
 from a2a_grpc.call import GRPC, JSONRPC, V1
+from a2a_grpc.client_retries import Retries
 from a2a_grpc.commands import gateway as command
 from a2a_grpc.config import OptionError, Options
 from a2a_grpc.gateway import Upstream
@@ -19,7 +20,7 @@ from a2a_grpc.server import Server
 from a2a_grpc.tasks.sqlite import SQLiteStore
 from a2a_grpc.tasks.start import now_ms
 from a2a_grpc.tasks.store import Change, LeaseTaken, Scope
-from a2a_grpc.testing import serve
+from a2a_grpc.testing import serve, until
 from tests.fakes import FakeService, status, task
 from tests.fronts import HERE, WIRES, asking, eventually, failure, faked, make_agent, wire_of
 from tests.receivers import Got, Receiver, receiver
@@ -228,6 +229,60 @@ async def test_without_a_key_no_credential_of_a_caller_is_kept(tmp_path: Path) -
             await client.create_push_config(hook(hooks.url, task_id="t1"))
         row = await front.store.task(NOBODY, "t1")
         assert row is not None and row.author_state == b""
+
+
+async def test_an_agent_that_holds_the_stream_of_a_task_that_has_ended_is_seen_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("a2a_grpc.gateway_tasks.LOOK_SECONDS", 0.2)
+    service = FakeService()
+    service.events, service.wait = [v1.StreamResponse(task=task())], asyncio.Event().wait()
+    async with receiver() as hooks, faked(service) as address, owning(address) as front:
+        async with wire_of(front, JSONRPC, V1) as client:
+            await client.create_push_config(hook(hooks.url + "/", task_id="t1"))
+        service.answers["GetTask"] = task(state=v1.TASK_STATE_COMPLETED)
+        await ended(hooks)
+        await eventually(lambda: _none(front))
+
+
+class Closing(FakeService):
+    """Ends every stream of a task that waits; a message lets it go on."""
+
+    async def _stream(self, method: Any, request: Any, call: Any) -> AsyncIterator[Any]:
+        self._seen(request, call)
+        if isinstance(request, v1.SendMessageRequest):
+            self.answers["GetTask"] = task(state=v1.TASK_STATE_COMPLETED)
+            yield v1.StreamResponse(task=task())
+            yield status(v1.TASK_STATE_COMPLETED)
+        else:
+            yield v1.StreamResponse(task=self.answers["GetTask"])
+
+    async def _one(self, method: Any, request: Any, call: Any) -> Any:
+        if isinstance(request, v1.SendMessageRequest):
+            self.answers["GetTask"] = task(state=v1.TASK_STATE_COMPLETED)
+        return await super()._one(method, request, call)
+
+
+@pytest.mark.parametrize("streams", [False, True])
+async def test_a_message_wakes_who_waits_for_a_task_to_go_on(streams: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("a2a_grpc.gateway_tasks.AGAIN", Retries(first=1000.0, most=1000.0))
+    service = Closing()
+    service.answers["GetTask"] = task(state=v1.TASK_STATE_INPUT_REQUIRED)
+    service.answers["SendMessage"] = v1.SendMessageResponse(task=task(state=v1.TASK_STATE_COMPLETED))
+    async with (
+        receiver() as hooks,
+        faked(service) as address,
+        owning(address, buffer=1 << 20) as front,
+        wire_of(front, JSONRPC, V1) as client,
+    ):
+        await client.create_push_config(hook(hooks.url + "/", task_id="t1"))
+        await until(lambda: any(keeper._resting for keeper in [front._upstreams[0]._keeper] if keeper))
+        answer = with_hook("on", hooks.url + "/", task_id="t1")
+        if streams:
+            assert [event async for event in client.stream(answer)]
+        else:
+            await client.send(answer)
+        await ended(hooks)
 
 
 @pytest.mark.requirement("BL-08")
