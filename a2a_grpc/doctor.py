@@ -326,26 +326,28 @@ async def _streaming(visit: Visit) -> AsyncIterator[Said]:
         return
     message = v1.Message(message_id=new_id(), role=v1.ROLE_USER, parts=[v1.Part(text=visit.settings.message)])
     came: list[tuple[float, float]] = []
-    last: Any = None
-    begun = time.monotonic()
+    task_id, state, begun = "", 0, time.monotonic()
     try:
         async with aclosing(visit.client.stream(v1.SendMessageRequest(message=message))) as events:
-            async for last in events:
-                body: Any = getattr(last, last.WhichOneof("payload") or "", None)
+            async for event in events:
+                body: Any = getattr(event, event.WhichOneof("payload") or "", None)
+                task_id = getattr(body, "id", "") or getattr(body, "task_id", "") or task_id
+                state = state_of(event) or state
                 stamp = body.status.timestamp if hasattr(body, "status") else None
                 made = stamp.seconds + stamp.nanos / 1e9 if stamp and stamp.seconds else 0.0
                 came.append((time.monotonic(), made))
+        yield _streamed(begun, came)
     except InvalidAgentResponseError as fault:
         yield FAULT, f"does not stream: {fault.message}"
-        return
-    except (A2AError, TimeoutError) as fault:
-        yield FAULT, f"the stream broke after {len(came)} events: {fault or 'nothing came in time'}"
-        return
-    yield _streamed(begun, came)
-    if last is not None and last.WhichOneof("payload") != "message" and state_of(last) not in ENDS:
-        body = last.task if last.HasField("task") else last.status_update
+    except A2AError as fault:
+        yield FAULT, f"the stream broke after {len(came)} events: {fault}"
+    except TimeoutError:
+        after = f"{visit.settings.timeout:g} seconds"
+        more = f"{len(came)} events, then none for {after}: give more --timeout to see the rest"
+        yield (NOTE, more) if came else (FAULT, f"a stream without an event in {after}")
+    if task_id and state and state not in ENDS:
         with suppress(A2AError, TimeoutError):
-            await visit.client.cancel(body.id if last.HasField("task") else body.task_id)
+            await visit.client.cancel(task_id)
 
 
 def _streamed(begun: float, came: list[tuple[float, float]]) -> Said:

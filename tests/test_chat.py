@@ -50,7 +50,7 @@ async def chat(url: str, lines: str, *words: str, cwd: Path | None = None) -> tu
     command = [sys.executable, "-m", "a2a_grpc", "chat", url, *words]
     pipes: Any = dict.fromkeys(("stdin", "stdout", "stderr"), asyncio.subprocess.PIPE)
     process = await asyncio.create_subprocess_exec(*command, env=ENVIRONMENT, cwd=cwd, **pipes)
-    out, err = await asyncio.wait_for(process.communicate(lines.encode()), PATIENCE)
+    out, err = await asyncio.wait_for(process.communicate(lines.encode(errors="surrogateescape")), PATIENCE)
     assert process.returncode is not None
     return process.returncode, out.decode().splitlines(), err.decode()
 
@@ -93,6 +93,8 @@ async def test_orders_of_the_conversation_and_their_mistakes() -> None:
             assert words in err
         context = out[4].split()[1]
         assert (await chat(server.http_url, "more\n", "--context", context))[1] == ["more, 1 before"]
+        code, out, err = await chat(server.http_url, "\udcff\nhello\n")
+        assert (code, out, err.splitlines()[0]) == (1, ["hello, 0 before"], "the line is not text in UTF-8")
     assert (await chat("http://127.0.0.1:1", "hi\n"))[0] == 1
 
 

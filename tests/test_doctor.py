@@ -11,10 +11,12 @@ from typing import Any
 
 import aiohttp
 import pytest
+from a2a_stubs import v1
 from aiohttp import web
 
-from a2a_grpc.agent import Agent, Skill
+from a2a_grpc.agent import Agent, Skill, TaskHandle
 from a2a_grpc.cli import main
+from a2a_grpc.client import Client
 from a2a_grpc.client_auth import Tls
 from a2a_grpc.doctor import FAULT, NOTE, OK, WARNING, Finding, Settings, examine
 from a2a_grpc.testing import serve
@@ -65,6 +67,24 @@ async def test_nothing_is_wrong_with_an_agent_of_this_package() -> None:
         assert sum(finding.check == "reflection" for finding in findings) == 2
         direct = await found(f"grpc://{server.grpc_address}")
         assert {finding.level for finding in direct} == {OK}
+
+
+async def test_work_that_takes_longer_than_is_waited_for_is_no_fault_and_is_canceled() -> None:
+    slow = Agent(name="Slow", description="Takes its time.", version="1", skills=[])
+
+    @slow.handle
+    async def work(task: TaskHandle) -> None:
+        async with task.artifact(name="answer") as out:
+            await out.write("begun")
+            await asyncio.Event().wait()
+
+    async with serve(slow) as server:
+        findings = await found(server.http_url, message="hello", timeout=1.0)
+        assert not told(findings, FAULT)
+        assert sum("then none for 1 seconds" in text for text in told(findings, NOTE)) == 6
+        async with Client(server.http_url) as client:
+            states = [(await client.wait(task)).status.state async for task in client.tasks()]
+            assert states == [v1.TASK_STATE_CANCELED] * 6
 
 
 @pytest.mark.requirement("CARD-02")

@@ -21,7 +21,7 @@ from a2a_grpc.client import Client
 from a2a_grpc.client_streams import settled
 from a2a_grpc.commands.reaching import interface_flags, settings
 from a2a_grpc.commands.telling import Teller
-from a2a_grpc.commands.words import Parser, UsageError, file_word, json_word, message_params, url_word
+from a2a_grpc.commands.words import Parser, UsageError, file_word, json_word, message_params, url_word, value_word
 from a2a_grpc.errors import A2AError
 from a2a_grpc.methods import METHODS
 from a2a_grpc.tasks.state import state_of
@@ -86,7 +86,7 @@ def parser() -> argparse.ArgumentParser:
     add("--page-token", metavar="TOKEN", help="list: go on from here, as the page before says")
     add("--history-length", type=int, metavar="N", help="most messages of history in the answer")
     add("--no-wait", action="store_true", help="answer as soon as there is a task")
-    add("--last-event-id", default="", metavar="N", help="subscribe: go on after this event")
+    add("--last-event-id", type=value_word, default="", metavar="N", help="subscribe: go on after this event")
     add("--follow", action="store_true", help="until the task ends or asks, over any number of connections")
     add("--output", choices=("text", "json"), help="for people or programs; default: text on a terminal, else json")
     add("--outcome", action="store_true", help="end with code 3 if the task failed, and 4 if it waits for an answer")
@@ -148,7 +148,9 @@ async def _calls(arguments: argparse.Namespace) -> int:
     show, state = (teller.told if told == "text" else _show), 0
     async with await Client.connect(arguments.url, **settings(arguments)) as client:
         if request is None:
-            show(client.card or v1.AgentCard())
+            if client.card is None:
+                raise UsageError(f"{arguments.url} has no card: give an http address")
+            show(client.card)
             return 0
         async with aclosing(_answers(client, arguments, request)) as answers:
             try:

@@ -43,6 +43,8 @@ class Chat:
     async def line(self, text: str) -> None:
         """One line that was typed. Raises what the agent answers, Ended, and argparse.ArgumentTypeError."""
         word, _, rest = text.partition(" ")
+        if not text.isprintable() and any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise argparse.ArgumentTypeError("the line is not text in UTF-8")
         if word in ORDERS:
             await ORDERS[word][0](self, rest.strip())
         elif text.startswith("/"):

@@ -10,7 +10,7 @@ from typing import Final
 
 from a2a_grpc import doctor, protojson
 from a2a_grpc.commands.reaching import credential_flags, credentials
-from a2a_grpc.commands.words import Parser, url_word
+from a2a_grpc.commands.words import Parser, seconds_word, url_word
 
 MARKS: Final = {doctor.OK: "ok  ", doctor.NOTE: "note", doctor.WARNING: "WARN", doctor.FAULT: "FAIL"}
 """What stands before a finding, by its level."""
@@ -23,7 +23,7 @@ def parser() -> argparse.ArgumentParser:
     add("url", type=url_word, metavar="URL", help="base URL, card URL, or grpc://host:port")
     add("--message", default="", metavar="TEXT", help="send this to each interface, to see whether streams stream")
     add("--json", action="store_true", help="one JSON document a line")
-    add("--timeout", type=float, default=10.0, metavar="SECONDS", help="for each answer; default: 10")
+    add("--timeout", type=seconds_word, default=10.0, metavar="SECONDS", help="for each answer; default: 10")
     credential_flags(made)
     return made
 

@@ -12,16 +12,16 @@ from a2a_stubs import v1
 
 from a2a_grpc.call import VERSIONS
 from a2a_grpc.client_auth import Tls
-from a2a_grpc.commands.words import BINDING_WORDS, UsageError, header_word
+from a2a_grpc.commands.words import BINDING_WORDS, UsageError, header_word, seconds_word, value_word
 from a2a_grpc.v03_cards import card_up
 
 
 def token_word(text: str) -> str:
     """A token, or the one in the file of `@FILE`."""
     if not text.startswith("@"):
-        return text
+        return value_word(text)
     try:
-        return Path(text[1:]).read_text("utf-8").strip()
+        return value_word(Path(text[1:]).read_text("utf-8").strip())
     except (OSError, ValueError) as fault:
         raise argparse.ArgumentTypeError(f"cannot read a token from {text[1:]!r}: {fault}") from None
 
@@ -43,9 +43,9 @@ def interface_flags(made: argparse.ArgumentParser) -> None:
     add("--binding", type=str.lower, choices=BINDING_WORDS, help="wire to use; default: the first in the card")
     add("--version", choices=VERSIONS, help="protocol version to use; default: the newest in the card")
     add("--interface", metavar="URL", help="the interface of the card to use, by its address")
-    add("--extension", action="append", default=[], metavar="URI", help="extension to ask for")
+    add("--extension", action="append", type=value_word, default=[], metavar="URI", help="extension to ask for")
     add("--tenant", metavar="NAME", help="the tenant to address; default: as the card says")
-    add("--timeout", type=float, metavar="SECONDS", help="give up on a silent agent; default: never")
+    add("--timeout", type=seconds_word, metavar="SECONDS", help="give up on a silent agent; default: never")
     credential_flags(made)
 
 

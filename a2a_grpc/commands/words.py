@@ -10,6 +10,7 @@ import mimetypes
 import re
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -94,12 +95,27 @@ def url_word(text: str) -> str:
     return text
 
 
+def value_word(text: str) -> str:
+    """What may be the value of a header, or of gRPC metadata."""
+    if not (text.isascii() and text.isprintable()):
+        raise argparse.ArgumentTypeError(f"{text!r} has characters that no header may have")
+    return text
+
+
+def seconds_word(text: str) -> float:
+    """A time to wait, in seconds, more than 0."""
+    with suppress(ValueError):
+        if (found := float(text)) > 0:
+            return found
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+
+
 def header_word(text: str) -> tuple[str, str]:
     """Name and value of `'Name: value'`."""
     name, mark, value = map(str.strip, text.partition(":"))
     if not (mark and value.isprintable()):
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form 'Name: value'")
-    return name_word(name), value
+    return name_word(name), value_word(value)
 
 
 def name_word(text: str) -> str:
