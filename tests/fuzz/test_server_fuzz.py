@@ -5,6 +5,7 @@ Each gets an answer or an A2A error: nothing fails inside, nothing of the inside
 
 import asyncio
 import gc
+import io
 import logging
 import os
 import re
@@ -33,9 +34,12 @@ from tests.fuzz.mutants import mutated
 from tests.hosts import served
 from tests.interop.agent import agent
 
-EFFORT = int(os.environ.get("A2A_FUZZ", "1"))
+EFFORT = int(os.environ.get("A2A_FUZZ", "20" if os.environ.get("A2A_CI") else "1"))
+"""How much longer than on a developer's machine: in continuous integration, and as `make fuzz` wants it."""
 CALLS = 60 * EFFORT
 """Mutants of each wire and host."""
+BLOCK = 20
+"""Mutants of each wire that are about one task; then there is a new one."""
 SEED = int(os.environ.get("A2A_SEED", "1"))
 INSIDE = re.compile(
     rb"Traceback|a2a_grpc|site-packages|asyncio| at 0x|\.py\b|DecodeError|KeyError|TypeError|"
@@ -43,7 +47,11 @@ INSIDE = re.compile(
 )
 """What no answer may hold."""
 FLAT = 3_000_000
-"""Bytes that the second half of the calls may add; the tasks that they make are among them."""
+"""Bytes that the last third of the calls may add to what there was before, however many they are."""
+MOST = 200_000
+"""Bytes of the largest request."""
+KEPT: dict[str, Any] = {"retain_count": 50, "trim_interval": 0.2, "retain_stuck": 1.0, "dedupe_window": 1.0}
+"""Options by which no more tasks are kept than before."""
 BAD = {grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL, grpc.StatusCode.DEADLINE_EXCEEDED}
 
 
@@ -104,9 +112,15 @@ class Target:
         if not call.verb:
             return await self._grpc(call)
         url = URL(self.server.http_url + call.path, encoded=True)
-        async with self.http.request(call.verb, url, headers=call.headers, data=call.body) as reply:
-            body = await reply.read()
-            return reply.status < 500 and b"-32603" not in body, repr(dict(reply.headers)).encode() + body
+        sent = io.BytesIO(call.body) if len(call.body) > 1024 * 1024 else call.body
+        try:
+            async with self.http.request(call.verb, url, headers=call.headers, data=sent) as reply:
+                body = await reply.read()
+                return reply.status < 500 and b"-32603" not in body, repr(dict(reply.headers)).encode() + body
+        except aiohttp.ClientOSError:
+            if len(call.body) <= MOST:  # a server may cut off what goes on past the limit
+                raise
+            return True, b""
 
     async def _grpc(self, call: Bytes) -> tuple[bool, bytes]:
         make: Any = self.channel.unary_stream if call.streaming else self.channel.unary_unary
@@ -122,7 +136,7 @@ class Target:
 async def target(host: str) -> AsyncIterator[Target]:
     async with AsyncExitStack() as stack:
         options = {**HERE, **({"grpc": "", "http": ""} if host == "asgi" else {}), "push_notifications": True}
-        made = Server(agent, Options(store="memory:", max_request_bytes=200_000, **options))
+        made = Server(agent, Options(store="memory:", max_request_bytes=MOST, **KEPT, **options))
         server = await stack.enter_async_context(served(made) if host == "asgi" else made)
         timeout = aiohttp.ClientTimeout(60)
         http = await stack.enter_async_context(aiohttp.ClientSession(timeout=timeout, auto_decompress=False))
@@ -134,12 +148,12 @@ async def target(host: str) -> AsyncIterator[Target]:
 async def test_nearly_valid_calls_are_answered_and_leave_nothing(host: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR)
     random, sizes = Random(SEED), []
-    async with target(host) as aim:
-        async with Client(aim.server.http_url) as client:
-            task_id = (await client.send(said())).task.id
-        valid = {wire: calls(task_id, *wire) for wire in WIRES}
+    async with target(host) as aim, Client(aim.server.http_url) as client:
         for _ in range(3):
             for number in range(CALLS // 3):
+                if number % BLOCK == 0:
+                    task_id = (await client.send(said())).task.id
+                    valid = {wire: calls(task_id, *wire) for wire in WIRES}
                 for wire, known in valid.items():
                     call = spoilt(random, known[number % len(known)])
                     good, shown = await aim.outcome(call)
@@ -149,7 +163,7 @@ async def test_nearly_valid_calls_are_answered_and_leave_nothing(host: str, capl
             if not tracemalloc.is_tracing():
                 tracemalloc.start()
     tracemalloc.stop()
-    assert sizes[2] - sizes[1] < FLAT * EFFORT, sizes
+    assert sizes[2] - sizes[1] < FLAT, sizes
     assert not [record for record in caplog.records if "reference" in record.getMessage()], caplog.text
 
 
