@@ -9,7 +9,7 @@ ARGS ?=
 export $(shell sed 's/=.*//' .tools/env 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test fuzz check format proto lint-proto requirements docs bench bench-stores soak interop-setup services services-stop clean release-check site
+.PHONY: help setup run test fuzz check format proto lint-proto requirements docs bench bench-full bench-stores soak interop-setup services services-stop clean release-check site
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
@@ -58,6 +58,9 @@ docs: setup ## Write the parts of the documentation that are made from the code
 
 bench: setup ## Measure; see tests/bench
 	$(BIN)/python -m tests.bench $(ARGS)
+
+bench-full: setup ## Measure everything, for a quarter of an hour or longer; ARGS=--page writes docs/performance.md
+	$(BIN)/python -m tests.bench --full $(ARGS)
 
 bench-stores: setup ## Measure stores, replicas and a million tasks, on services of its own; takes some minutes
 	$(BIN)/python -m tests.bench.stores $(ARGS)

@@ -23,6 +23,8 @@ from a2a_stubs import v1
 
 from a2a_grpc.bindings import jsonrpc, rest
 from a2a_grpc.call import GRPC, JSONRPC, V1
+from tests.bench import page
+from tests.bench.curves import about_curves
 from tests.bench.idle import about_idle
 from tests.bench.load import Battery, Sample, message_for, request_for
 from tests.bench.plan import BELOW, GET, LIST, SCENARIOS, STREAM, Load, Ratio, groups, loads
@@ -224,23 +226,30 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, help="how often each load is measured")
     parser.add_argument("--seconds", type=float, help="how long each time")
     parser.add_argument("--only", default="", metavar="TEXT", help="only scenarios whose name has this in it")
+    parser.add_argument("--page", action="store_true", help="write the tables into docs/performance.md, too")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything there, too")
     args = parser.parse_args()
     args.rounds = args.rounds or (5 if args.full else 2)
     args.seconds = args.seconds or (2.0 if args.full else 0.3)
     about = machine()
+    found: dict[str, Any] = {"about": about, "rounds": args.rounds, "seconds": args.seconds}
     print(*(f"- {name}: {value}" for name, value in about.items()), "", sep="\n")
     with TemporaryDirectory() as folder:
         bench = Bench(args, Path(folder))
         try:
-            rows = uvloop.run(bench.run())
-            idle = about_idle() if args.full else {}
-            readers = uvloop.run(about_readers()) if args.full else []
+            found["rows"] = uvloop.run(bench.run())
         finally:
             bench.stop()
+        if args.full:
+            found["idle"] = about_idle()
+            found["readers"] = uvloop.run(about_readers(Path(folder)))
+            found["curves"] = uvloop.run(about_curves())
+            print(*("\n" + page.PARTS[name](found) for name in ("idle", "readers", "curves")), sep="", flush=True)
+            print(*(f"bends upwards: {curve}" for curve in page.bent(found)), sep="\n", flush=True)
     if args.json:
-        found = {"about": about, "rounds": args.rounds, "seconds": args.seconds}
-        args.json.write_text(json.dumps(found | {"rows": rows, "idle": idle, "readers": readers}))
+        args.json.write_text(json.dumps(found))
+    if args.page:
+        page.PAGE.write_text(page.written(page.PAGE.read_text(), found))
 
 
 if __name__ == "__main__":

@@ -43,10 +43,7 @@ def started() -> tuple[float, float]:
 
 
 def about_idle() -> dict[str, Any]:
-    """Measure; prints a table."""
+    """Measure."""
     tries = [started() for _ in range(TRIES)]
     values = min(memory for _, memory in tries), importing(), min(ready for ready, _ in tries)
-    found = dict(zip(GOALS, values, strict=True))
-    print("", "| what | value | goal |", "| --- | ---: | ---: |", sep="\n")
-    print(*(f"| {name} | {value:.2f} | {GOALS[name]} |" for name, value in found.items()), sep="\n", flush=True)
-    return found
+    return dict(zip(GOALS, values, strict=True))

@@ -55,10 +55,10 @@ STORED: Final = 10_000
 
 class Load(NamedTuple):
     """A scenario sent to one server over one wire. server: `bare`, `memory`, `sqlite`, `watched` (`memory` with every
-    span and measure recorded), `asyncio` (`memory` without uvloop), `listed` (`memory` with many tasks), `gateway`
-    (one in front of `memory`, which it calls over gRPC), `apart` (that on another core, beside the client), `over-http`
-    (a gateway that calls it over JSON-RPC), or `sdk1` and `node1`, the official SDKs, which are measured in full runs
-    where they are installed."""
+    span and measure recorded), `asyncio` (`memory` without uvloop), `unaided` (without pybase64 either), `listed`
+    (`memory` with many tasks), `gateway` (one in front of `memory`, which it calls over gRPC), `apart` (that on another
+    core, beside the client), `over-http` (a gateway that calls it over JSON-RPC), or `sdk1` and `node1`, the official
+    SDKs, which are measured in full runs where they are installed."""
 
     server: str
     scenario: str
@@ -102,6 +102,7 @@ _ROWS: Final[tuple[tuple[Load, Load, Mapping[str, float]], ...]] = (
     (Load("memory", "get"), Load("node1", "get"), _http(4)),
     (Load("listed", "list 50"), Load("bare", "list 50"), {GRPC: 0.8, REST: 0.6}),
     (Load("memory", "1 MiB"), Load("bare", "1 MiB"), {JSONRPC: 0.75}),
+    (Load("unaided", "1 MiB"), Load("memory", "1 MiB"), {}),
     (Load("memory", "one event"), Load("bare", "one event"), {}),
     (Load("memory", "stream 200"), Load("bare", "stream 200"), {GRPC: 0.8} | _http(0.25)),
     (Load("memory", "paced 200"), Load("bare", "stream 200"), {}),

@@ -35,6 +35,7 @@ class Process:
         """End it."""
         self._in.close()
         self._process.wait(30)
+        self._out.close()
 
 
 def cores() -> tuple[int | None, int | None]:

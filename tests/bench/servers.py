@@ -29,11 +29,14 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
-from a2a_grpc import Agent, Options, Server, TaskHandle, Upstream
+from a2a_grpc import Agent, Options, Server, TaskHandle, Upstream, protojson_text
 from a2a_grpc.call import JSONRPC
 from a2a_grpc.commands.serve import spare_collector
 from a2a_grpc.telemetry_otel import OpenTelemetry
 from a2a_grpc.telemetry_parts import Off, Telemetry
+
+RELEASE: Final = "/release"
+"""Where the bare server is told to go on with what is held."""
 
 CHUNK: Final = "a chunk of text, "
 
@@ -53,8 +56,8 @@ async def _write(task: TaskHandle, count: int, paced: bool) -> None:
 
 @agent.handle
 async def obey(task: TaskHandle) -> None:
-    """`reply ...`, `chunks N`, `paced N`, `ticks N PAUSE`, `hold N` (chunks once `go ID` releases them), or anything
-    else for an artifact with the same text."""
+    """`reply ...`, `chunks N`, `paced N`, `ticks N PAUSE`, `hold N` (chunks once `go ID` releases them), `many N` for
+    as many artifacts, `ask` for a question, or anything else for an artifact with the same text."""
     word, _, rest = task.text.partition(" ")
     if word == "reply":
         await task.reply(task.text)
@@ -66,6 +69,11 @@ async def obey(task: TaskHandle) -> None:
         await task.working()
         await released.wait()
         await _write(task, int(rest), paced=True)
+    elif word == "many":
+        for number in range(int(rest)):
+            await task.add_artifact(CHUNK, name=str(number))
+    elif word == "ask":
+        await task.ask("what else?")
     elif word in ("chunks", "paced"):
         await _write(task, int(rest), paced=word == "paced")
     elif word == "ticks":
@@ -173,9 +181,12 @@ class Nowhere(SpanExporter):
 
 @asynccontextmanager
 async def bare(known: dict[str, Any]) -> AsyncIterator[dict[str, str]]:
-    """grpc.aio and aiohttp alone. known: path -> operation ("" on HTTP), whether it streams, media type, answers."""
+    """grpc.aio and aiohttp alone. known: path -> operation ("" on HTTP), whether it streams, whether all but its first
+    answer is `held` until somebody asks for `RELEASE` over HTTP, media type, answers."""
+    released = asyncio.Event()
     for row in known.values():
         row["answers"] = [base64.b64decode(text) for text in row["answers"]]
+        row["pause"] = released.wait if row.get("held") else None
     port = grpc.aio.server()
     rpcs = {path: _rpc(row) for path, row in known.items() if row["operation"]}
     port.add_generic_rpc_handlers((_Rpcs(rpcs),))
@@ -184,6 +195,9 @@ async def bare(known: dict[str, Any]) -> AsyncIterator[dict[str, str]]:
     pages = {path: _page(row) for path, row in known.items() if not row["operation"]}
 
     async def serve(request: web.BaseRequest) -> web.StreamResponse:
+        if request.path == RELEASE:
+            released.set()
+            return web.Response()
         return await pages[request.path](request)  # type: ignore[no-any-return]
 
     runner = web.ServerRunner(web.Server(serve, access_log=None))
@@ -204,7 +218,7 @@ class _Rpcs(grpc.GenericRpcHandler):  # type: ignore[misc]
 
 def _rpc(row: dict[str, Any]) -> Any:
     method = next(method for method in v1_grpc.METHODS if method.name == row["operation"])
-    answers = [method.output.FromString(answer) for answer in row["answers"]]
+    answers, pause = [method.output.FromString(answer) for answer in row["answers"]], row["pause"]
     forms = {
         "request_deserializer": method.input.FromString,
         "response_serializer": method.output.SerializeToString,
@@ -216,6 +230,8 @@ def _rpc(row: dict[str, Any]) -> Any:
     async def stream(request: Any, context: Any) -> None:
         for answer in answers:
             await context.write(answer)
+            if pause is not None:
+                await pause()
 
     if row["stream"]:
         return grpc.unary_stream_rpc_method_handler(stream, **forms)
@@ -223,7 +239,7 @@ def _rpc(row: dict[str, Any]) -> Any:
 
 
 def _page(row: dict[str, Any]) -> Callable[[web.BaseRequest], Any]:
-    answers, headers = row["answers"], {"content-type": row["media"]}
+    answers, headers, pause = row["answers"], {"content-type": row["media"]}, row["pause"]
 
     async def unary(request: web.BaseRequest) -> web.StreamResponse:
         await request.content.read()
@@ -235,6 +251,8 @@ def _page(row: dict[str, Any]) -> Callable[[web.BaseRequest], Any]:
         await response.prepare(request)
         for answer in answers:
             await response.write(answer)
+            if pause is not None:
+                await pause()
         await response.write_eof()
         return response
 
@@ -267,9 +285,12 @@ def main(kind: str, file: str = "") -> None:
         "gateway": lambda: before(file),
         **{name: partial(official, name) for name in OFFICIAL},
         "asyncio": lambda: ours("memory:"),
+        "unaided": lambda: ours("memory:"),
         "watched": lambda: ours("memory:", watching()),
     }
-    runner = asyncio.run if kind == "asyncio" else uvloop.run
+    if kind == "unaided":
+        protojson_text.pybase64 = None
+    runner = asyncio.run if kind in ("asyncio", "unaided") else uvloop.run
     runner(run(makes.get(kind, lambda: ours(f"{kind}:{file}"))()))
 
 

@@ -11,10 +11,15 @@ from pathlib import Path
 import pytest
 from a2a_stubs import v1
 
-from a2a_grpc.call import REST
+from a2a_grpc.call import GRPC, JSONRPC, REST
+from tests.bench import page
+from tests.bench.__main__ import machine
 from tests.bench.connections import Http1, Http2, grpc_messages
+from tests.bench.curves import CURVES
 from tests.bench.load import Battery, request_for
 from tests.bench.plan import SCENARIOS, WIRES, Load, groups, loads
+from tests.bench.process import Process
+from tests.bench.readers import about_readers
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
 
@@ -118,3 +123,37 @@ def test_a_short_run_prints_and_writes_a_row_for_each_wire(tmp_path: Path) -> No
     assert [row["wire"] for row in rows if row["subject"] == "get, memory"] == list(WIRES)
     assert all(row["rate"] > 0 and row["server_us"] > 0 for row in rows)
     assert done.stdout.count("| get, memory | get, bare |") == len(WIRES)
+
+
+async def test_readers_are_measured_beside_a_bare_server_that_tells_as_much(tmp_path: Path) -> None:
+    rows = await about_readers(tmp_path, 3)
+    assert [row["wire"] for row in rows] == [GRPC, JSONRPC]
+    assert all(row["ratio"] > 0 and row["base_server_us"] > 0 for row in rows)
+    assert page.PARTS["readers"]({"readers": rows}).count("| 3 |") == 2
+
+
+async def test_every_curve_is_measured() -> None:
+    server = Process(None, "memory")
+    try:
+        for curve in CURVES:
+            spent, units = await curve.measure(server, 3)
+            assert spent > 0 and units >= 3, curve
+    finally:
+        server.stop()
+
+
+def test_the_page_has_a_place_for_each_table_and_keeps_what_was_not_measured() -> None:
+    text = page.PAGE.read_text()
+    assert [name for name in page.PARTS if text.count(f"<!-- measured: {name} -->\n\n") != 1] == []
+    cost = {"grows": "tasks", "unit": "echo", "sizes": (1, 1000), "server_us": [2.0, 4.0], "bend": 2.0}
+    row = dict.fromkeys(("subject", "base", "wire"), "x") | {"goal": None, "client_busy": 0.5}
+    row |= dict.fromkeys(
+        ("rate", "ratio", "lowest", "highest", "server_us", "base_server_us", "middle_ms", "slow_ms"), 1.0
+    )
+    found = {"about": machine(), "rounds": 1, "seconds": 0.5, "rows": [row], "curves": [cost]}
+    made = page.written(text, found)
+    assert "| tasks | 1, 1,000 | echo | 2.0, 4.0 | 2.00 |" in made and "client used 0.50 of its core" in made
+    assert "| x | x | x | 1 | 1.00 (1.00..1.00) |  | 1 | 1 | 1.0 | 1.0 |" in made
+    assert page.written(made, found) == made and page.bent(found) == ["tasks: 2.00"]
+    kept = text.partition("<!-- measured: idle -->")[2].partition("<!-- end -->")[0]
+    assert kept.strip() and kept in made and page.written(text, {}) == text
