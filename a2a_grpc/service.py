@@ -165,9 +165,11 @@ class A2AService(v1_grpc.A2AServiceServicer):
         scope = self._scope(call)
         view = await self._engine.view(scope, request.id)
         after, ended = view.sequence, view.task.status.state in TERMINAL
-        if call.resume is not None and call.resume > view.sequence:
-            text = f"the task has only reached event {view.sequence}"
-            raise InvalidParamsError(violations=[("Last-Event-ID", text)])
+        if call.resume is not None and call.resume > view.sequence:  # or others know more than a turn here
+            _, reached = (await self._engine.store.places([request.id])).get(request.id, (None, 0))
+            if call.resume > reached:
+                text = f"the task has only reached event {view.sequence}"
+                raise InvalidParamsError(violations=[("Last-Event-ID", text)])
         if call.resume is not None and (call.resume < after or not ended):
             after = call.resume  # the reader has the task as it was then: it gets events, and none twice
         elif ended and call.version != V03:

@@ -150,6 +150,11 @@ class Commits(ABC):
     def _leave(self) -> None:
         """The turn is over (see Turn)."""
 
+    @property
+    def stored(self) -> bool:
+        """Whether the first commit is made: until then others may be faster, and know more of the task."""
+        return self._opening is None
+
     # -- what is stored beside events
 
     @property

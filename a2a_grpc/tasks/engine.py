@@ -280,10 +280,12 @@ class Engine:
                     continue
             if digest and (known := await self.store.seen(scope, message.message_id, self.store.now_ms())):
                 return Started(row.task_id, known=known, digest=digest)
-            if turn is not None and turn.takes_messages and turn.accepting:
-                return await self._post(call, turn, request, digest)
-            if turn is None and self._runtime.elsewhere(row):
-                if (sent := await self._forward(call, row, request, digest)) is not None:
+            if turn is not None and not turn.accepting:
+                continue  # it has come to its end meanwhile, perhaps by this very message
+            forward = turn is None and self._runtime.elsewhere(row)
+            if forward or (turn is not None and turn.takes_messages):
+                work = self._post(call, turn, request, digest) if turn else self._forward(call, row, request, digest)
+                if (sent := await work) is not None:
                     return sent
                 continue
             ended = row.state in TERMINAL
@@ -330,14 +332,14 @@ class Engine:
         await started.outcome()
         return started
 
-    async def _post(self, call: Call, turn: Turn, request: v1.SendMessageRequest, digest: bytes) -> Started:
-        """Hand a message to the function that is at work and reads its inbox."""
+    async def _post(self, call: Call, turn: Turn, request: v1.SendMessageRequest, digest: bytes) -> Started | None:
+        """Hand a message to the function that is at work and reads its inbox; None if it came too late."""
         request = with_ids(request, turn.task_id, turn.context_id)
         try:
             work = turn.post(request.message, self._dedupe(request.message, digest, turn.task_id))
             await asyncio.shield(self._runtime.spawn(work, f"message for {turn.task_id}"))
         except TurnEnded:
-            raise UnsupportedOperationError("The task is being worked on") from None
+            return None
         except Duplicate as first:
             return Started(turn.task_id, known=first.dedupe, digest=digest)
         return await self._posted(call, turn.scope, request)
@@ -427,7 +429,7 @@ class Engine:
         if turn is not None and turn.ending:
             await joined(turn.over)
             turn = None
-        if turn is not None and turn.durable:
+        if turn is not None and turn.stored:
             return View(turn.fold.task(into=into), turn.durable)
         row = await self.store.task(scope, task_id)
         if row is None:

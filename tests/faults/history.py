@@ -111,7 +111,8 @@ class History:
             _check_log(task)
             said.update(entry.message_id for entry in task.folded().history if entry.role == v1.ROLE_USER)
             _check_runs(task, runs[task.task_id])
-        assert said == Counter(dict.fromkeys(self.sent, 1))
+        sent = Counter(self.sent.keys())
+        assert said == sent, (said - sent, sent - said)
         logs = {task.task_id: task.log for task in tasks}
         for task_id, seen in self.seen:
             told = {event.sequence: event.payload for event in logs[task_id] if not event.payload.HasField("message")}
