@@ -175,6 +175,12 @@ def reference() -> str:
     return "\n".join(pieces)
 
 
+def program(name: str) -> str:
+    """A file of examples/calls, as a block of code."""
+    language = {"py": "python", "mts": "ts"}.get(ending := name.partition(".")[2], ending)
+    return f"```{language}\n{(ROOT / 'examples/calls' / name).read_text('utf-8')}```\n"
+
+
 def constant(name: str) -> str:
     """The text below the assignment of a name that is no class."""
     for module in ("call", "errors", "agent"):
@@ -192,6 +198,12 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "modules": module_table,
     "measures": measure_table,
     "reference": reference,
+    "call_curl": lambda: program("call.sh"),
+    "call_grpcurl": lambda: program("grpcurl.sh"),
+    "call_python": lambda: program("call.py"),
+    "call_typescript": lambda: program("call.mts"),
+    "call_go": lambda: program("call.go"),
+    "call_java": lambda: program("Call.java"),
 }
 """What makes each part."""
 

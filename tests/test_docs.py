@@ -34,17 +34,20 @@ from tests.hosts import ENVOY
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
-RUN, SHOWN = {"console", "python", "js"}, {"text", "json", "toml"}
+RUN, SHOWN = {"console", "python", "js", "ts", "go", "java", "sh"}, {"text", "json", "toml"}
 PORTS = ("8080", "50051", "9100")
 PROGRAMS = {"a2a-grpc": "-m a2a_grpc", "python": "", "uvicorn": "-m uvicorn"}
 """Commands that every reader has, and what Python is told to run."""
 TOOLS = {
     "buf": ("A2A_BUF_MODULES", ".bin"),
+    "go": ("A2A_GO_FOLDER", "bin"),
     "grpcurl": ("A2A_GO_FOLDER", "bin"),
+    "java": ("A2A_JAVA_FOLDER", "bin"),
     "node": ("A2A_NODE1_MODULES", ".bin"),
     "sdk-python": ("A2A_SDK1_PYTHON", ".."),
+    "tsc": ("A2A_TS_FOLDER", "node_modules/.bin"),
 }
-"""Commands that a machine may lack, with the folder that they are in: an environment variable and what follows it."""
+"""Commands that a machine may lack, with the folder that they may be in: an environment variable and what follows it."""
 ENGINE = "needs an engine; tests/test_deploy.py looks at the files, tests/faults/test_behind_nginx.py runs them"
 ELSEWHERE = {
     "make run": ("a2a-grpc serve", "the target sets up .venv and then runs just this"),
@@ -264,7 +267,9 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
 
 
 def tool_of(step: Step) -> str:
-    return next((tool for tool in TOOLS if step.kind == "command" and step.text.split()[0] == tool), "")
+    """What a command needs: it, or what the script that it runs is named after."""
+    words = {word.removesuffix(".sh") for word in step.text.split()[:2]}
+    return next((tool for tool in TOOLS if step.kind == "command" and tool in words), "")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,6 +1,8 @@
 """The agents of examples/, tried as their readers would."""
 
+import asyncio
 import importlib.util
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +14,9 @@ from a2a_grpc.config import Options
 from a2a_grpc.remote import RemoteAgent
 from a2a_grpc.server import Server
 from a2a_grpc.testing import connect
+from scripts.services import free_port
+from tests.fronts import PATIENCE, WIRES, gateway, wire_of
+from tests.fronts import asking as asking_words
 from tests.test_openai_chat import model
 
 FOLDER = Path(__file__).parent.parent / "examples"
@@ -78,3 +83,34 @@ async def test_a_model_answers(monkeypatch: pytest.MonkeyPatch) -> None:
         async with asking("model") as agent:
             assert (await agent.generate("Hello")).text == "I know 2 messages"
         assert local.keys == ["Bearer k"]
+
+
+async def test_an_agent_in_go_is_on_every_wire_behind_a_gateway(tmp_path: Path) -> None:
+    if shutil.which("go") is None:
+        pytest.skip("needs go")
+    address, binary = f"127.0.0.1:{free_port()}", tmp_path / "agent"
+    build = await asyncio.create_subprocess_exec("go", "build", "-o", binary, FOLDER / "agent.go")
+    assert await asyncio.wait_for(build.wait(), 2 * PATIENCE) == 0
+    agent = await asyncio.create_subprocess_exec(binary, address, stderr=asyncio.subprocess.PIPE)
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while not await answers(address):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        async with gateway(f"http://{address}") as front:
+            for binding, version in WIRES:
+                async with wire_of(front, binding, version) as client:
+                    assert (await client.send(asking_words("hello"))).message.parts[0].text == "hello!"
+    finally:
+        agent.kill()
+        await agent.communicate()
+
+
+async def answers(address: str) -> bool:
+    """Whether somebody listens there."""
+    host, _, port = address.partition(":")
+    try:
+        _, writer = await asyncio.open_connection(host, int(port))
+    except OSError:
+        return False
+    writer.close()
+    return True
