@@ -47,7 +47,7 @@ TOOLS = {
     "sdk-python": ("A2A_SDK1_PYTHON", ".."),
     "tsc": ("A2A_TS_FOLDER", "node_modules/.bin"),
 }
-"""Commands that a machine may lack, with the folder that they may be in: an environment variable and what follows it."""
+"""Commands that a machine may lack, and where they may be: an environment variable and what follows it."""
 ENGINE = "needs an engine; tests/test_deploy.py looks at the files, tests/faults/test_behind_nginx.py runs them"
 ELSEWHERE = {
     "make run": ("a2a-grpc serve", "the target sets up .venv and then runs just this"),
