@@ -12,8 +12,6 @@ import grpc.aio
 import pytest
 from a2a_stubs import v1
 from aiohttp import web
-from fakes import FakeService
-from peers import card_of, entry, peer
 
 from a2a_grpc import errors
 from a2a_grpc.agent import Agent, Skill, TaskHandle
@@ -23,6 +21,8 @@ from a2a_grpc.client import Client
 from a2a_grpc.client_wires import JsonRpcWire
 from a2a_grpc.config import Options
 from a2a_grpc.server import Server
+from tests.fakes import FakeService
+from tests.peers import card_of, entry, peer
 
 WIRES = [("JSONRPC", "1.0"), ("HTTP+JSON", "1.0"), ("GRPC", "1.0"), ("JSONRPC", "0.3"), ("GRPC", "0.3")]
 PATIENCE = 60.0

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from a2a_stubs import v1
 from aiohttp import web
-from peers import card_of, entry, peer
 
 from a2a_grpc import Agent, errors
 from a2a_grpc.client import Client
@@ -18,6 +17,7 @@ from a2a_grpc.client_auth import ClientCredentials, Tls, auth_of
 from a2a_grpc.client_retries import Retries
 from a2a_grpc.testing import serve
 from tests.fronts import asking
+from tests.peers import card_of, entry, peer
 
 SECRET = "s3cr3t"
 

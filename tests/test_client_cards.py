@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from a2a_stubs import v1
 from aiohttp import web
-from peers import card_of, entry, listening
 
 from a2a_grpc import errors
 from a2a_grpc.client import Client
 from a2a_grpc.client_cards import MOST_BYTES, CardCache
+from tests.peers import card_of, entry, listening
 
 TAG = '"one"'
 

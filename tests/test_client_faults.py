@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from a2a_stubs import v1
 from aiohttp import web
-from peers import card_of, entry, peer
 
 from a2a_grpc import Agent, errors
 from a2a_grpc.bindings import sse
@@ -20,6 +19,7 @@ from a2a_grpc.client_retries import Retries
 from a2a_grpc.remote import RemoteAgent
 from a2a_grpc.testing import serve
 from tests.fronts import WIRES, asking
+from tests.peers import card_of, entry, peer
 
 HTTP_WIRES = pytest.mark.parametrize(("binding", "version"), [wire for wire in WIRES if wire[0] != GRPC])
 LIES: list[Any] = [

@@ -5,7 +5,6 @@ from typing import Any
 import aiohttp
 import pytest
 from a2a_stubs import v1
-from test_tls import files  # noqa: F401
 
 from a2a_grpc.agent import Agent
 from a2a_grpc.auth import ApiKey, hashed
@@ -14,6 +13,7 @@ from a2a_grpc.client import Client
 from a2a_grpc.config import Options
 from a2a_grpc.errors import UnavailableError
 from a2a_grpc.server import Server
+from tests.test_tls import files  # noqa: F401
 
 APP = "https://app.example"
 HERE: dict[str, Any] = {"grpc": "", "http": "127.0.0.1:0", "grace": 0.0, "store": "memory:"}

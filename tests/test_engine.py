@@ -6,8 +6,20 @@ from typing import Any
 
 import pytest
 from a2a_stubs import v1
-from stores import every_store  # noqa: F401
-from turns import (
+
+from a2a_grpc.agent import TaskHandle
+from a2a_grpc.errors import (
+    InvalidParamsError,
+    ResourceExhaustedError,
+    TaskNotCancelableError,
+    TaskNotFoundError,
+    UnavailableError,
+    UnsupportedOperationError,
+)
+from a2a_grpc.tasks.state import state_of
+from a2a_grpc.tasks.store import Store, TaskQuery
+from tests.stores import every_store  # noqa: F401
+from tests.turns import (
     ALICE,
     AUTH,
     BOB,
@@ -28,18 +40,6 @@ from turns import (
     texts,
     until,
 )
-
-from a2a_grpc.agent import TaskHandle
-from a2a_grpc.errors import (
-    InvalidParamsError,
-    ResourceExhaustedError,
-    TaskNotCancelableError,
-    TaskNotFoundError,
-    UnavailableError,
-    UnsupportedOperationError,
-)
-from a2a_grpc.tasks.state import state_of
-from a2a_grpc.tasks.store import Store, TaskQuery
 
 
 async def echo(task: TaskHandle) -> str:

@@ -9,12 +9,26 @@ from typing import Any
 
 import pytest
 from a2a_stubs import v1
-from turns import ALICE, COMPLETED, FAILED, REJECTED, agent, begin, engine, message, read, said, send, texts, until
 
 from a2a_grpc.agent import Failed, Rejected, TaskHandle, TurnEnded
 from a2a_grpc.errors import InvalidAgentResponseError, ResourceExhaustedError, UnsupportedOperationError
 from a2a_grpc.tasks.memory import MemoryStore
 from a2a_grpc.testing import connect
+from tests.turns import (
+    ALICE,
+    COMPLETED,
+    FAILED,
+    REJECTED,
+    agent,
+    begin,
+    engine,
+    message,
+    read,
+    said,
+    send,
+    texts,
+    until,
+)
 
 
 class Mute(Failed):

@@ -6,8 +6,14 @@ from typing import Any, cast
 
 import pytest
 from a2a_stubs import v1
-from stores import every_store  # noqa: F401
-from turns import (
+
+from a2a_grpc.agent import Failed, Rejected, TaskHandle
+from a2a_grpc.errors import (
+    InternalError,
+)
+from a2a_grpc.tasks.store import Store
+from tests.stores import every_store  # noqa: F401
+from tests.turns import (
     ALICE,
     CANCELED,
     COMPLETED,
@@ -25,12 +31,6 @@ from turns import (
     texts,
     until,
 )
-
-from a2a_grpc.agent import Failed, Rejected, TaskHandle
-from a2a_grpc.errors import (
-    InternalError,
-)
-from a2a_grpc.tasks.store import Store
 
 
 async def ask(task: TaskHandle) -> Any:

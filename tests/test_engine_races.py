@@ -7,8 +7,14 @@ from typing import Any
 
 import pytest
 from a2a_stubs import v1
-from stores import every_store  # noqa: F401
-from turns import (
+
+from a2a_grpc.agent import TaskHandle
+from a2a_grpc.errors import InvalidParamsError, TaskNotCancelableError, UnsupportedOperationError
+from a2a_grpc.tasks.memory import MemoryStore
+from a2a_grpc.tasks.state import TERMINAL, state_of
+from a2a_grpc.tasks.store import Scope, Store, TaskQuery, TaskRow
+from tests.stores import every_store  # noqa: F401
+from tests.turns import (
     ALICE,
     BOB,
     CANCELED,
@@ -28,12 +34,6 @@ from turns import (
     texts,
     until,
 )
-
-from a2a_grpc.agent import TaskHandle
-from a2a_grpc.errors import InvalidParamsError, TaskNotCancelableError, UnsupportedOperationError
-from a2a_grpc.tasks.memory import MemoryStore
-from a2a_grpc.tasks.state import TERMINAL, state_of
-from a2a_grpc.tasks.store import Scope, Store, TaskQuery, TaskRow
 
 DICE = random.Random(7)
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from a2a_stubs import v1
-from turns import ALICE, BOB, COMPLETED, WORKING, begin, engine, read, states, until
 
 from a2a_grpc.agent import TaskHandle
 from a2a_grpc.errors import UnavailableError
@@ -16,6 +15,7 @@ from a2a_grpc.tasks.memory import MemoryStore
 from a2a_grpc.tasks.state import status_event
 from a2a_grpc.tasks.store import Change, Event, Scope, Snapshot, TaskRow
 from a2a_grpc.tasks.views import PAGE
+from tests.turns import ALICE, BOB, COMPLETED, WORKING, begin, engine, read, states, until
 
 
 def events(first: int, last: int) -> list[Event]:

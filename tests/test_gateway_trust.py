@@ -11,10 +11,8 @@ from typing import Any
 import aiohttp
 import grpc.aio
 import pytest
-import test_auth_mtls
 from a2a_stubs import v1, v1_grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from test_auth_mtls import ALICE, SAID, certs
 
 from a2a_grpc import auth, errors
 from a2a_grpc.agent import Agent
@@ -30,8 +28,10 @@ from a2a_grpc.server import Server
 from a2a_grpc.signing import Signer
 from a2a_grpc.testing import serve
 from a2a_grpc.verification import Verifier
+from tests import test_auth_mtls
 from tests.fronts import eventually, failure, gateway, wire_of
 from tests.signed_cards import keys_for
+from tests.test_auth_mtls import ALICE, SAID, certs
 
 __all__ = ["certs"]
 

@@ -3,9 +3,9 @@
 import grpc
 import pytest
 from a2a_stubs import v03, v03_grpc, v1
-from test_grpc_binding import Fake, collect, failure, serving, status_event
 
 from a2a_grpc import errors
+from tests.test_grpc_binding import Fake, collect, failure, serving, status_event
 
 
 @pytest.mark.requirement("V03-26", "V03-27", "BL-19")

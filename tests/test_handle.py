@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 from a2a_stubs import v1
-from turns import (
+
+from a2a_grpc.agent import TaskHandle, TurnEnded
+from a2a_grpc.errors import InvalidAgentResponseError
+from a2a_grpc.tasks.memory import MemoryStore
+from tests.turns import (
     ALICE,
     BOB,
     COMPLETED,
@@ -27,10 +31,6 @@ from turns import (
     texts,
     until,
 )
-
-from a2a_grpc.agent import TaskHandle, TurnEnded
-from a2a_grpc.errors import InvalidAgentResponseError
-from a2a_grpc.tasks.memory import MemoryStore
 
 SEEN: dict[str, Any] = {}
 

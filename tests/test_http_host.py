@@ -10,7 +10,6 @@ import aiohttp
 import pytest
 from a2a_stubs import v1
 from aiohttp import web
-from fakes import FakeService, status
 
 from a2a_grpc.bindings.http import HttpHost
 from a2a_grpc.bindings.jsonrpc import JsonRpc
@@ -21,6 +20,7 @@ from a2a_grpc.bindings.wire import HttpReply
 from a2a_grpc.config import Options
 from a2a_grpc.errors import VersionNotSupportedError
 from a2a_grpc.testing import until
+from tests.fakes import FakeService, status
 
 V1 = {"A2A-Version": "1.0"}
 MESSAGE = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hi"}]}

@@ -4,12 +4,12 @@ import asyncio
 from typing import Any
 
 import pytest
-from turns import COMPLETED, engine, send
 
 from a2a_grpc.agent import TaskHandle
 from a2a_grpc.tasks.invoke import begun
 from a2a_grpc.tasks.memory import MemoryStore
 from a2a_grpc.tasks.store import Change
+from tests.turns import COMPLETED, engine, send
 
 
 async def test_what_never_waits_has_no_pause_and_what_waits_has_one() -> None:

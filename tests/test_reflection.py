@@ -6,7 +6,8 @@ import pytest
 from a2a_stubs import v1_grpc
 from google.protobuf import descriptor_pb2, descriptor_pool
 from grpc_reflection.v1alpha import reflection_pb2
-from test_grpc_binding import Fake, failure, serving
+
+from tests.test_grpc_binding import Fake, failure, serving
 
 SERVICES = {
     "lf.a2a.v1.A2AService",

@@ -5,12 +5,12 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 from a2a_stubs import v1
-from fakes import FakeService
 from google.protobuf.message import Message
 
 from a2a_grpc.call import Call
 from a2a_grpc.errors import InternalError
 from a2a_grpc.routing import surround
+from tests.fakes import FakeService
 
 
 @asynccontextmanager

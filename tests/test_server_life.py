@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from test_upkeep import die
-from turns import ALICE, COMPLETED, FAILED, INPUT, agent, begin, engine, message, send, until
 
 from a2a_grpc.agent import TaskHandle
 from a2a_grpc.call import GRPC, REST
@@ -19,6 +17,8 @@ from a2a_grpc.server import Server
 from a2a_grpc.tasks.bus import LocalBus
 from a2a_grpc.tasks.memory import MemoryStore
 from a2a_grpc.tasks.store import Event, Scope
+from tests.test_upkeep import die
+from tests.turns import ALICE, COMPLETED, FAILED, INPUT, agent, begin, engine, message, send, until
 
 
 async def ask(task: TaskHandle) -> Any:

@@ -2,13 +2,13 @@
 
 import pytest
 from a2a_stubs import v1
-from fakes import FakeService
 
 from a2a_grpc.auth import ApiKey, hashed
 from a2a_grpc.client import Client
 from a2a_grpc.errors import PermissionDeniedError, TaskNotFoundError, UnauthenticatedError
 from a2a_grpc.testing import ServiceWire, serve
 from tests.contract.agents import AGENTS
+from tests.fakes import FakeService
 
 
 @pytest.mark.requirement("EXT-02", "EXT-14")

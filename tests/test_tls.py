@@ -7,8 +7,6 @@ from itertools import product
 
 import grpc.aio
 import pytest
-import test_grpc_binding
-import test_http_host
 from a2a_stubs import v1, v1_grpc
 
 from a2a_grpc.agent import Agent
@@ -19,6 +17,7 @@ from a2a_grpc.client import Client
 from a2a_grpc.config import Options
 from a2a_grpc.errors import UnavailableError
 from a2a_grpc.testing import serve
+from tests import test_grpc_binding, test_http_host
 
 
 @pytest.fixture(scope="module")

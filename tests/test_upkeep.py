@@ -10,8 +10,17 @@ from typing import Any
 
 import pytest
 from a2a_stubs import v1
-from stores import STORES, every_store  # noqa: F401
-from turns import (
+
+from a2a_grpc.agent import Agent, TaskHandle
+from a2a_grpc.config import Options
+from a2a_grpc.errors import TaskNotCancelableError, TaskNotFoundError, UnavailableError, UnsupportedOperationError
+from a2a_grpc.tasks.bus import LocalBus
+from a2a_grpc.tasks.engine import Engine
+from a2a_grpc.tasks.memory import MemoryStore
+from a2a_grpc.tasks.state import status_event
+from a2a_grpc.tasks.store import Change, Event, LeaseTaken, Scope, Snapshot, Store, TaskRow
+from tests.stores import STORES, every_store  # noqa: F401
+from tests.turns import (
     ALICE,
     BOB,
     CANCELED,
@@ -30,15 +39,6 @@ from turns import (
     texts,
     until,
 )
-
-from a2a_grpc.agent import Agent, TaskHandle
-from a2a_grpc.config import Options
-from a2a_grpc.errors import TaskNotCancelableError, TaskNotFoundError, UnavailableError, UnsupportedOperationError
-from a2a_grpc.tasks.bus import LocalBus
-from a2a_grpc.tasks.engine import Engine
-from a2a_grpc.tasks.memory import MemoryStore
-from a2a_grpc.tasks.state import status_event
-from a2a_grpc.tasks.store import Change, Event, LeaseTaken, Scope, Snapshot, Store, TaskRow
 
 LEASE = 0.3
 

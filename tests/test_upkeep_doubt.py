@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from test_upkeep import Shared, replicas
-from turns import ALICE, agent, begin, read, send, texts, until
 
 from a2a_grpc.agent import TaskHandle
 from a2a_grpc.tasks.store import Change
+from tests.test_upkeep import Shared, replicas
+from tests.turns import ALICE, agent, begin, read, send, texts, until
 
 
 class Late(Shared):

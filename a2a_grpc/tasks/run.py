@@ -18,9 +18,9 @@ from a2a_grpc.agent import Agent, Failed, Rejected
 from a2a_grpc.errors import A2AError, InternalError, UnavailableError
 from a2a_grpc.tasks.commits import Commits, Process
 from a2a_grpc.tasks.handle import Inbox, Paused, TaskHandle, TurnEnded
-from a2a_grpc.tasks.invoke import begun, invoke
+from a2a_grpc.tasks.invoke import at_once, begun, invoke
 from a2a_grpc.tasks.parts import agent_message
-from a2a_grpc.tasks.start import Start, at_once, failure
+from a2a_grpc.tasks.start import Start, failure
 from a2a_grpc.tasks.store import Dedupe, Duplicate, Scope, TaskRow
 
 log: Final = logging.getLogger("a2a_grpc")

@@ -6,12 +6,11 @@ Laws: no decisions; a Start is made by the engine and read by its turn.
 import asyncio
 import logging
 import os
-import sys
 import time
 from collections import deque
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from a2a_stubs import v1
 
@@ -72,15 +71,6 @@ def with_ids(request: v1.SendMessageRequest, task_id: str, context_id: str) -> v
     own.CopyFrom(request)
     own.message.task_id, own.message.context_id = task_id, context_id
     return own
-
-
-def at_once(work: Coroutine[Any, Any, _T], loop: asyncio.AbstractEventLoop, name: str) -> "asyncio.Task[_T]":
-    """A task that works at once up to its first pause, which costs a fifth if it never pauses. Before Python 3.12 it
-    begins in the next turn of the loop."""
-    return asyncio.Task(work, loop=loop, name=name, **_EAGER)
-
-
-_EAGER: Final[dict[str, Any]] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
 
 
 def failure(what: str, fault: BaseException) -> str:
