@@ -299,6 +299,8 @@ class Upstream(v1_grpc.A2AServiceServicer):
         async def called(request: Message, call: Call) -> AsyncGenerator[v1.StreamResponse, None]:
             with self._under_way() as task:
                 client = await self.connected()
+                if not self.card.capabilities.streaming:
+                    raise UnsupportedOperationError("The agent behind this gateway does not stream")
                 if self._keeper is not None and (self._logs or (self.push == "own" and _has_config(request))):
                     source = self._stored(client, operation, request, call)
                 else:

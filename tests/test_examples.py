@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from a2a_grpc.config import Options
+from a2a_grpc.errors import UnsupportedOperationError
 from a2a_grpc.remote import RemoteAgent
 from a2a_grpc.server import Server
 from a2a_grpc.testing import connect
@@ -100,6 +101,8 @@ async def test_an_agent_in_go_is_on_every_wire_behind_a_gateway(tmp_path: Path) 
             for binding, version in WIRES:
                 async with wire_of(front, binding, version) as client:
                     assert (await client.send(asking_words("hello"))).message.parts[0].text == "hello!"
+                    with pytest.raises(UnsupportedOperationError, match="does not stream"):
+                        [event async for event in client.stream(asking_words("hello"))]
     finally:
         agent.kill()
         await agent.communicate()
