@@ -207,9 +207,9 @@ async def dial(
         verb, path, own, body = rest.request(operation, request)
     else:
         verb, path, (own, body) = "POST", "/", jsonrpc.request(operation, request, 1, V1)
-    lines = {"host": "x", "content-length": str(len(body)), **own, **headers}
-    head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
     place = urlsplit(base)
+    lines = {"host": place.netloc, "content-length": str(len(body)), **own, **headers}
+    head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
     connection = socket.socket()
     if window:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window)
@@ -236,7 +236,7 @@ async def fetch(base: str, path: str) -> int:
     place = urlsplit(base)
     try:
         reader, writer = await asyncio.open_connection(place.hostname, place.port)
-        writer.write(f"GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".encode())
+        writer.write(f"GET {path} HTTP/1.1\r\nhost: {place.netloc}\r\nconnection: close\r\n\r\n".encode())
         answer = await within(reader.read())
         writer.close()
     except OSError:
