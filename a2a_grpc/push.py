@@ -264,7 +264,7 @@ class Deliverer:
         try:
             sending.config = opened(sending.delivery.config, self.seal)
         except Sealed as fault:
-            return self._failed(sending, Outcome(False, str(fault)))
+            return self._failed(sending, Outcome(False, str(fault)), loud=True)
         host = host_of(sending.config.url)
         if wait := await self.hosts.enter(host):
             ill, least = self.hosts.ill(host), max(self._options.push_give_up, LONGEST_REST)
@@ -329,14 +329,15 @@ class Deliverer:
 
     # -- reports
 
-    def _failed(self, sending: _Sending, outcome: Outcome) -> float:
-        """Count a failure; seconds to wait before the next attempt, infinite when there is to be none (PUSH-15)."""
+    def _failed(self, sending: _Sending, outcome: Outcome, *, loud: bool = False) -> float:
+        """Count a failure; seconds to wait before the next attempt, infinite when there is to be none (PUSH-15). loud:
+        tell it each time, as what only the operator can mend, and not only the first of a row."""
         sending.attempts += 1
         sending.said = outcome.said
         long = self._fails_for(sending, self._options.push_give_up)
         if outcome.gone or (long and sending.attempts >= self._fewest):
             return self._given_up(sending)
-        if sending.attempts == 1:
+        if loud or sending.attempts == 1:
             log.warning("task %s: webhook %s at %s failed and is tried again: %s", *_told(sending))
         return max(outcome.wait, _nominal_wait(sending.attempts) * random.uniform(0.5, 1.0))
 
