@@ -31,7 +31,7 @@ PATIENCE = 60.0
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
-    "max_connections": "200",
+    "max_connections": "500",
     "max_wal_size": "256MB",
 }
 

@@ -58,6 +58,9 @@ CHALLENGE_LIMIT: Final = 500
 MARK: Final = " [cut]"
 """What stands at the end of a text that was cut."""
 
+STOPPED: Final = "_ServerStoppedError"
+"""What reading from a caller raises, by name, when grpcio has stopped meanwhile; grpcio itself knows what to do then."""
+
 NOT_A_REQUEST: Final = "The bytes are not the request message of this method"
 
 
@@ -167,6 +170,8 @@ class Rpcs:
                     raise InvalidParamsError(NOT_A_REQUEST)
                 return await method(request, context)
             except (Exception, asyncio.CancelledError) as fault:
+                if type(fault).__name__ == STOPPED:
+                    raise
                 return await self._refuse(context, refusal(outcome(fault), self._options))
 
         return handler
