@@ -59,7 +59,7 @@ MARK: Final = " [cut]"
 """What stands at the end of a text that was cut."""
 
 STOPPED: Final = "_ServerStoppedError"
-"""What reading from a caller raises, by name, when grpcio has stopped meanwhile; grpcio itself knows what to do then."""
+"""What reading from a caller raises, by name, when grpcio has stopped meanwhile; grpcio itself knows what to do."""
 
 NOT_A_REQUEST: Final = "The bytes are not the request message of this method"
 
