@@ -399,7 +399,7 @@ class GrpcWire:
 
 def _grpc_error(fault: grpc.aio.AioRpcError) -> A2AError:
     """The error in the details of a gRPC status, else the one that its code means (ERR-15, ERR-16)."""
-    trailers: dict[str, Any] = dict(fault.trailing_metadata() or ())
+    trailers: dict[str, Any] = dict(iter(fault.trailing_metadata() or ()))  # its keys() were pairs until lately
     details = []
     try:
         for packed in google.Status.FromString(trailers.get("grpc-status-details-bin", b"")).details:

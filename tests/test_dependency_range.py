@@ -1,4 +1,4 @@
-"""The stubs work with the lowest and the highest releases of protobuf and grpcio that the project allows.
+"""Stubs, server and client work with the lowest and the highest releases of all that the project needs.
 
 Each Python named in A2A_RANGE_PYTHONS (separated as in PATH) has one set of releases installed.
 """
@@ -84,11 +84,50 @@ asyncio.run(main())
 print("round trips done")
 """
 
+PRODUCT = """
+import asyncio
 
-def check(python: str) -> None:
+from a2a_grpc import Agent, Client, Options, Server
+from a2a_grpc.errors import TaskNotFoundError
+from a2a_stubs import v1
+
+agent = Agent(name="Echo", description="Says it again.", version="1", skills=[])
+
+
+@agent.handle
+async def answer(task):
+    return task.text
+
+
+async def missing(call):
+    try:
+        await call
+    except TaskNotFoundError:
+        return
+    raise SystemExit("a task that is not there was found")
+
+
+async def main():
+    message = v1.Message(message_id="m", role=v1.ROLE_USER, parts=[v1.Part(text="hello")])
+    async with Server(agent, Options(grpc="127.0.0.1:0", http="127.0.0.1:0", store="memory:")) as server:
+        for binding in ("GRPC", "JSONRPC", "HTTP+JSON"):
+            async with Client(server.http_url, binding=binding) as client:
+                task = (await client.send(v1.SendMessageRequest(message=message))).task
+                assert task.artifacts[0].parts[0].text == "hello", task
+                await missing(client.get("none"))
+                await missing(anext(aiter(client.subscribe("none"))))
+
+
+asyncio.run(main())
+print("round trips done")
+"""
+SCRIPTS = pytest.mark.parametrize("script", [SCRIPT, PRODUCT], ids=["stubs", "product"])
+
+
+def check(python: str, script: str) -> None:
     path = os.pathsep.join((str(ROOT), str(ROOT / "generated")))
     done = subprocess.run(
-        [python, "-c", SCRIPT],
+        [python, "-c", script],
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,
@@ -97,13 +136,15 @@ def check(python: str) -> None:
     assert (done.returncode, done.stdout) == (0, "round trips done\n"), f"{python}: {done.stderr}"
 
 
-def test_stubs_work_with_the_installed_releases() -> None:
-    check(sys.executable)
+@SCRIPTS
+def test_all_works_with_the_installed_releases(script: str) -> None:
+    check(sys.executable, script)
 
 
-def test_stubs_work_with_every_allowed_set_of_releases() -> None:
+@SCRIPTS
+def test_all_works_with_every_allowed_set_of_releases(script: str) -> None:
     pythons = [python for python in os.environ.get("A2A_RANGE_PYTHONS", "").split(os.pathsep) if python]
     if not pythons:
         pytest.skip("needs A2A_RANGE_PYTHONS, the Pythons with the lowest and the highest releases")
     for python in pythons:
-        check(python)
+        check(python, script)
