@@ -83,10 +83,9 @@ class Upstream(v1_grpc.A2AServiceServicer):
     takes it, such as `dns:///agents:50051`. channel: how connections are held, and shared among addresses. binding,
     version: the interface to use, default the first in its card that can be called, version 1.0 before 0.3. headers:
     sent with every call, such as the gateway's own credential. forward: names of headers of the caller that go on,
-    default `FORWARDED`;
-    see also `CREDENTIALS`. card: for an upstream that has none at its address; default a plain one. tls: authorities of
-    one's own and a client certificate, as of Client. verify: judges each card of the upstream, as of Client; one that
-    it refuses is never used, and a gateway without another is not ready.
+    default `FORWARDED`; see also `CREDENTIALS`. card: for an upstream that has none at its address; default a plain
+    one. tls: authorities of one's own and a client certificate, as of Client. verify: judges each card of the upstream,
+    as of Client; one that it refuses is never used, and a gateway without another is not ready.
     buffer: bytes of events that are kept for an upstream whose card does not say that its streams can be resumed, so
     that readers resume them here: all together in this process, or, where the server has a store that outlives it, of
     each task there, also after a restart and for other servers on that store; default 0: none.

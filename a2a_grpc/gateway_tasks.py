@@ -18,7 +18,6 @@ import orjson
 from a2a_stubs import v1, v1_grpc
 from google.protobuf.message import Message
 
-from a2a_grpc.agent import Agent
 from a2a_grpc.call import GRPC, RESUME_EXTENSION, Call
 from a2a_grpc.client import Client
 from a2a_grpc.client_retries import Retries
@@ -72,6 +71,10 @@ class _Configs(A2AService):
     """Of the service of an agent that is somewhere else, what is about push notification configs."""
 
     def _scope(self, call: Call, unknown: Any = TaskNotFoundError) -> Scope:
+        return self.scope(call)
+
+    def scope(self, call: Call) -> Scope:
+        """The upstream says whose a task is, so no owner is told apart here."""
         return Scope(self._name, call.tenant, "")
 
     def check(self, config: v1.TaskPushNotificationConfig, path: str = "") -> None:
@@ -83,9 +86,9 @@ class Keeper:
     """The tasks of one upstream, as they are kept.
 
     name: of the upstream in its server; engine: of the server, with the store; connected: gives the client; fleeting:
-    names of headers that are of one call alone, and are not used for others; own: whether push
-    notification configs are kept here; most: bytes of the log of one task, 0
-    where only push notifications need it. Raises what the upstream answers.
+    names of headers that are of one call alone, and are not used for others; own: whether push notification configs are
+    kept here; most: bytes of the log of one task, 0 where only push notifications need it. Raises what the upstream
+    answers.
     """
 
     def __init__(
@@ -98,18 +101,14 @@ class Keeper:
         own: bool,
         most: int,
     ) -> None:
-        self._name, self._engine, self._options = name, engine, options
+        self._engine, self._options = engine, options
         self._connected, self._fleeting, self._own = connected, frozenset(fleeting), own
-        agent = Agent(name="upstream", description="Somewhere else", version="0", skills=[])
+        agent = engine.relays.add(name, self._follow, most)
         self._configs = _Configs(name, agent, engine, options, _no_card)
+        self._scope = self._configs.scope
         self._headers: dict[str, dict[str, str]] = {}
         self._sources: dict[str, _Chained] = {}
         self._resting: dict[str, asyncio.Event] = {}
-        engine.relays.add(name, self._follow, most)
-
-    def _scope(self, call: Call) -> Scope:
-        """The upstream says whose a task is, so no owner is told apart here."""
-        return Scope(self._name, call.tenant, "")
 
     # -- what callers ask
 

@@ -83,3 +83,4 @@ def _envoy() -> bool:
 
 ENVOY = _envoy()
 """Whether Envoy can run Python here."""
+NEEDS_ENVOY = "needs pyvoy and a Python with a shared library"

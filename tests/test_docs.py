@@ -29,7 +29,7 @@ from a2a_grpc import cli
 from a2a_grpc.tasks.context import Context, Memory
 from a2a_grpc.tasks.handle import TaskHandle
 from scripts import docs_tables
-from tests.hosts import ENVOY
+from tests.hosts import ENVOY, NEEDS_ENVOY
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -211,7 +211,7 @@ class Reader:
             (self.folder / step.text).write_text(shown[0])
         elif step.kind == "server":
             if "--engine envoy" in command and not ENVOY:
-                pytest.skip("needs pyvoy and a Python with a shared library")
+                pytest.skip(NEEDS_ENVOY)
             self.serve(command, shown)
         else:
             got, code = self.type(command)

@@ -18,11 +18,11 @@ from a2a_grpc import OptionError, Options
 from a2a_grpc.call import GRPC, JSONRPC, REST, V03, V1
 from a2a_grpc.client import Client
 from tests.asgi_calls import frame, frames
-from tests.hosts import ENVOY
+from tests.hosts import ENVOY, NEEDS_ENVOY
 from tests.test_auth_mtls import certs
 from tests.test_cli import PATIENCE, SLOW_AGENT, Serving, end_well, run, serving
 
-pytestmark = pytest.mark.skipif(not ENVOY, reason="needs pyvoy and a Python with a shared library")
+pytestmark = pytest.mark.skipif(not ENVOY, reason=NEEDS_ENVOY)
 __all__ = ["certs"]
 WORDS = ("slow:agent", "--engine", "envoy", "--store", "memory:")
 

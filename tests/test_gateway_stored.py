@@ -18,7 +18,7 @@ from tests.fakes import FakeService, status, task
 from tests.fronts import WIRES, asking, eventually, failure, faked, gateway, wire_of
 from tests.receivers import receiver
 from tests.stores import postgres_url
-from tests.test_gateway_log import Agent, again, piece, taken
+from tests.test_gateway_log import Agent, again, leaves_and_comes_back, piece, taken
 
 HERE = Scope("", "", "")
 
@@ -43,18 +43,8 @@ def store(tmp_path: Path) -> str:
 async def test_a_reader_that_comes_back_gets_what_it_missed(store: str, binding: str, version: str) -> None:
     service = Agent()
     async with faked(service) as address, stored(address, store) as front, reader(front, binding, version) as client:
-        events = client.stream(asking("x"))
-        said, last = await taken(events, binding, 2)
-        assert said == ["task", "a"]
-        await events.aclose()
-        resumed = again(client, last)
-        said, last = await taken(resumed, binding, 1)
-        assert said == ["b"]
-        service.released.set()
-        assert (await taken(resumed, binding))[0] == ["c", "d", "status_update"]
-        assert (await taken(again(client, last), binding))[0] == ["c", "d", "status_update"]  # it has ended, too
+        await leaves_and_comes_back(service, client, binding)
         assert client.card and RESUME_EXTENSION in [each.uri for each in client.card.capabilities.extensions]
-    assert service.follows == 0
 
 
 class Faithful(Agent):

@@ -91,6 +91,7 @@ async def test_a_webhook_whose_key_is_lost_is_told_and_waits_for_it(
         url = there.url
     async with serving(store, secret_keys=KEYS[:1]) as server:
         await send(server, "ask", secret(url))
+        await until(lambda: "failed and is tried again: ClientConnectorError" in caplog.text, PATIENCE)
     async with serving(store, secret_keys=KEYS[1:]) as server:
         await until(lambda: "opens this push notification config" in caplog.text, PATIENCE)
         [behind] = await server.store.backlog(("", ""), 9, False)

@@ -5,8 +5,12 @@ import grpc.aio
 import pytest
 from a2a_stubs import v1_grpc
 from google.protobuf import descriptor_pb2, descriptor_pool
+from grpc._cython.cygrpc import _ServerStoppedError
 from grpc_reflection.v1alpha import reflection_pb2
 
+from a2a_grpc.bindings.rpc import Rpcs
+from a2a_grpc.bindings.streams import Streams
+from a2a_grpc.config import Options
 from tests.test_grpc_binding import Fake, failure, serving
 
 SERVICES = {
@@ -119,3 +123,17 @@ async def test_bytes_that_are_no_request_are_refused_as_such(path):
     async with serving(Fake()) as channel:
         fault = await failure(channel.unary_unary(path.replace("*", "ServerReflectionInfo"))(b"\xff"))
     assert fault.code() == grpc.StatusCode.INVALID_ARGUMENT
+
+
+@pytest.mark.requirement("BL-28")
+async def test_who_is_still_asking_when_the_server_has_stopped_is_left_to_grpc_and_no_fault(caplog):
+    async def read(request, context):
+        raise _ServerStoppedError("Server already stopped.")
+
+    async def refuse(context, refusal):
+        raise AssertionError(refusal)
+
+    rpcs = Rpcs(Fake(), Options(), Streams(1), None, refuse)
+    with pytest.raises(_ServerStoppedError):
+        await rpcs.plain(read)(b"", None)
+    assert not caplog.records

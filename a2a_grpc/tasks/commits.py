@@ -218,11 +218,8 @@ class Commits(ABC):
             await self._check(0)
         if self._payloads:
             self._open()
-        self.sequence += 1
-        self._pending.append(Event(self.sequence, payload))
-        self._size += payload.ByteSize()
-        if self._flusher is None and not self._soon:
-            self._flush_soon()
+        self._emit(payload)
+        self._flush_soon()
         if len(self._pending) > PENDING_EVENTS or self._size > PENDING_BYTES:
             await self._until(self._pending[0].sequence)
 

@@ -140,12 +140,13 @@ class Relays:
         self._runtime = runtime
         self._agents: dict[str, Followed] = {}
 
-    def add(self, name: str, follow: Follow, most: int = 0) -> None:
+    def add(self, name: str, follow: Follow, most: int = 0) -> Agent:
         """Tasks whose scope names this agent are followed from now on, also those that were followed by a process that
-        is gone. most: see Relay."""
+        is gone; what stands for the agent here. most: see Relay."""
         agent = Agent(name=name or "upstream", description="Somewhere else", version="0", skills=[])
         agent.rerun_lost_turns = True
         self._agents[name] = Followed(agent, follow, most)
+        return agent
 
     def __contains__(self, name: str) -> bool:
         return name in self._agents

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.hosts import ENVOY
+from tests.hosts import ENVOY, NEEDS_ENVOY
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVE = ("serve", "tests.interop.agent:agent", "--store", "memory:", "--push-notifications")
@@ -60,7 +60,7 @@ def serving(log: Path, *options: str, command: tuple[str, ...] = SERVE) -> Itera
     assert (process.returncode, told_of) == (0, [])
 
 
-WITHOUT_ENVOY = pytest.mark.skipif(not ENVOY, reason="needs pyvoy and a Python with a shared library")
+WITHOUT_ENVOY = pytest.mark.skipif(not ENVOY, reason=NEEDS_ENVOY)
 WEB = pytest.param("envoy", marks=WITHOUT_ENVOY)
 """The engine that speaks gRPC-Web."""
 GATEWAY = "gateway"

@@ -35,6 +35,18 @@ def text(words: str) -> a2a.Part:
     return a2a.Part(text=words)
 
 
+async def working(context: RequestContext, queue: EventQueue) -> TaskUpdater:
+    """The task, made unless it is there, at work from now on."""
+    task = context.current_task
+    if task is None:
+        task = a2a.Task(id=context.task_id, context_id=context.context_id, history=[context.message])
+        task.status.state = a2a.TaskState.TASK_STATE_SUBMITTED
+        await queue.enqueue_event(task)
+    updater = TaskUpdater(queue, task.id, task.context_id)
+    await updater.start_work()
+    return updater
+
+
 class Obedient(AgentExecutor):
     """Does what the first word says."""
 
@@ -44,13 +56,7 @@ class Obedient(AgentExecutor):
             message = a2a.Message(message_id="r", role=a2a.Role.ROLE_AGENT, parts=[text("said")])
             await queue.enqueue_event(message)
             return
-        task = context.current_task
-        if task is None:
-            task = a2a.Task(id=context.task_id, context_id=context.context_id, history=[context.message])
-            task.status.state = a2a.TaskState.TASK_STATE_SUBMITTED
-            await queue.enqueue_event(task)
-        updater = TaskUpdater(queue, task.id, task.context_id)
-        await updater.start_work()
+        updater = await working(context, queue)
         if word in ("ask", "auth"):
             asks = updater.requires_input if word == "ask" else updater.requires_auth
             await asks(updater.new_agent_message([text("Which?")]))
@@ -88,18 +94,12 @@ class Relay(AgentExecutor):
         return self.client
 
     async def execute(self, context: RequestContext, queue: EventQueue) -> None:
-        task = context.current_task
-        if task is None:
-            task = a2a.Task(id=context.task_id, context_id=context.context_id, history=[context.message])
-            task.status.state = a2a.TaskState.TASK_STATE_SUBMITTED
-            await queue.enqueue_event(task)
-        updater = TaskUpdater(queue, task.id, task.context_id)
-        await updater.start_work()
+        updater = await working(context, queue)
         message = a2a.Message(
             message_id=f"below-{context.message.message_id}",
             role=a2a.Role.ROLE_USER,
             parts=context.message.parts,
-            task_id=self.runs.get(task.id, ""),
+            task_id=self.runs.get(updater.task_id, ""),
         )
         headers = context.call_context.state["headers"] if context.call_context else {}
         trace = {name: headers[name] for name in ("traceparent", "tracestate") if name in headers}
@@ -107,7 +107,7 @@ class Relay(AgentExecutor):
         said, status = "", a2a.TaskStatus()
         async for event in (await self.below()).send_message(a2a.SendMessageRequest(message=message), context=called):
             if event.HasField("task"):
-                self.runs[task.id], status = event.task.id, event.task.status
+                self.runs[updater.task_id], status = event.task.id, event.task.status
             elif event.HasField("status_update"):
                 status = event.status_update.status
             else:
