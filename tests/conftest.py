@@ -74,14 +74,6 @@ def pytest_make_collect_report() -> Iterator[None]:
     return report  # type: ignore[return-value]
 
 
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Name each test that failed in the file A2A_FAILED, for a second look at it alone."""
-    path = os.environ.get("A2A_FAILED")
-    if report.failed and path and "PYTEST_XDIST_WORKER" not in os.environ:
-        with open(path, "a") as names:
-            print(report.nodeid, file=names)
-
-
 @pytest.fixture(autouse=True)
 def log_as_before() -> Iterator[None]:
     """Commands that are run within the tests write their log to a stream that the next test has not."""
