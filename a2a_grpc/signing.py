@@ -1,17 +1,20 @@
 """Signatures of agent cards: what of a card is signed, the keys that sign, and the signing (SIGN-01 to SIGN-07).
 
 Laws: what is signed is bytes made from a card by one of the forms here, on which signer and verifier agree; nothing
-else of a card is covered. Canonical JSON is a library's affair, and so are keys and algorithms. A private part of a key
-leaves this module in no text, log line or published key set. Who may be believed is said in `verification`.
+else of a card is covered. Canonical JSON is a library's affair, and so are keys and algorithms. A key signs in its time
+alone: what no verifier would believe is not made. A private part of a key leaves this module in no text, log line or
+published key set. Who may be believed is said in `verification`.
 """
 
 import hashlib
+import logging
 import time
 from base64 import b64decode, urlsafe_b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import rfc8785
 from a2a_stubs import v1
@@ -38,8 +41,17 @@ USUAL: Final = {"P-256": "ES256", "P-384": "ES384", "P-521": "ES512", "RSA": "RS
 
 LEAST_RSA_BITS: Final = 2048
 
+EARLY: Final = "is not valid yet"
+LATE: Final = "has expired"
+"""Why a key must not be used that may be at another time."""
+
+WARNED: Final = (7 * 86_400.0, 86_400.0)
+"""Seconds before the end of a key at which the log tells of it."""
+
 _KEPT_CARDS: Final = 256
 _EXACT: Final = 2**53
+
+log: Final = logging.getLogger("a2a_grpc.auth")
 
 
 def canonical(value: Any) -> bytes:
@@ -113,7 +125,7 @@ def fits(key: Key, algorithm: str, now: float) -> str:
         if told is not None and (isinstance(told, bool) or not isinstance(told, (int, float))):
             return f"has no number of seconds as {name}"
     begin, end = _times(key)
-    return "is not valid yet" if now < begin else "has expired" if now >= end else ""
+    return EARLY if now < begin else LATE if now >= end else ""
 
 
 def _times(key: Key) -> tuple[float, float]:
@@ -142,20 +154,32 @@ def _unable(key: Key, algorithm: str) -> str:
     return ""
 
 
+class _Signing(NamedTuple):
+    """A key that may sign: with what, and from when to when, in seconds since 1970."""
+
+    key: Key
+    algorithm: str
+    begin: float
+    end: float
+
+
 class Signer:
-    """Signs cards with each of its private keys.
+    """Signs cards with each of its private keys, in the time of each.
 
     keys: those with a private part sign, the others are only published, as before and after a rotation. Each signs with
-    its own `alg`, default `USUAL`, and is called by its `kid`, default its thumbprint (RFC 7638).
-    jku: address of the published keys, for the header of each signature; default "": none.
-    Raises OptionError when there is no private key, or one that must not sign, and for two keys with one name.
+    its own `alg`, default `USUAL`, and is called by its `kid`, default its thumbprint (RFC 7638). One that reaches its
+    end signs no more, one whose time begins joins in; the log tells of both, and of an end from `WARNED` on. Where none
+    is left, cards have no signature.
+    jku: address of the published keys, for the header of each signature; default "": none. clock: seconds since 1970,
+    default time.time.
+    Raises OptionError when there is no private key that may sign now, or one that never may, and for two keys with one
+    name.
     """
 
-    def __init__(self, keys: Iterable[Key], jku: str = "") -> None:
-        self._jku = jku
-        self._keys: list[tuple[Key, str]] = []
+    def __init__(self, keys: Iterable[Key], jku: str = "", clock: Callable[[], float] = time.time) -> None:
+        self._jku, self._clock = jku, clock
+        self._keys: list[_Signing] = []
         published: dict[str, Any] = {}
-        self._known: dict[bytes, list[v1.AgentCardSignature]] = {}
         for key in keys:
             key.ensure_kid()
             algorithm = _algorithm(key)
@@ -170,18 +194,46 @@ class Signer:
                 raise OptionError(f"two keys that sign cards have the same name: {key.kid}")
             if not key.is_private:
                 continue
-            if why := fits(key, algorithm, time.time()) or _unable(key, algorithm):
+            why = fits(key, algorithm, clock())
+            if why := (why if why not in (EARLY, LATE) else "") or _unable(key, algorithm):
                 raise OptionError(f"the key {key.kid} cannot sign cards: it {why}")
-            self._keys.append((key, algorithm))
+            self._keys.append(_Signing(key, algorithm, *_times(key)))
         if not self._keys:
             raise OptionError("there is no private key to sign cards with")
         self.jwks: dict[str, Any] = {"keys": list(published.values())}
         """The public parts of all keys, as a JSON Web Key Set."""
+        self._known: dict[bytes, list[v1.AgentCardSignature]] = {}
+        self._active = self._keys
+        if not self._look():
+            told = ", ".join(f"{one.key.kid} {LATE if one.end <= clock() else EARLY}" for one in self._keys)
+            raise OptionError(f"there is no private key to sign cards with: {told}")
+
+    def _look(self) -> list[_Signing]:
+        """See which keys sign now and when that changes, and tell what the operator should know."""
+        now, before = self._clock(), self._active
+        found = [one for one in self._keys if one.begin <= now < one.end]
+        if found != before:
+            self._active, self._known = found, {}
+        times = [when for one in self._keys for when in (one.begin, one.end, *(one.end - early for early in WARNED))]
+        self._until = min((when for when in times if when > now), default=float("inf"))
+        for one in self._keys:
+            if one in before and one.end <= now:
+                log.warning("the key %s has expired and signs cards no more", one.key.kid)
+            elif one in found and one.end - now <= max(WARNED):
+                end = datetime.fromtimestamp(one.end, UTC)
+                log.warning("the key %s signs cards only until %s", one.key.kid, f"{end:%Y-%m-%d %H:%M} UTC")
+        return self._active
+
+    def _signing(self) -> list[_Signing]:
+        """The keys that sign just now."""
+        if self._clock() >= self._until and not self._look():
+            log.error("no key is left to sign cards with: they are shown without signatures")
+        return self._active
 
     @property
-    def now(self) -> "Signer":
-        """The signer itself, see SignerFiles."""
-        return self
+    def now(self) -> object:
+        """The keys that sign just now: another object when that are others."""
+        return self._signing()
 
     @classmethod
     def from_files(cls, files: Iterable[str | Path], jku: str = "") -> "Signer":
@@ -194,7 +246,7 @@ class Signer:
         Raises InvalidParamsError for what is no card."""
         forms = (spec_form(document), filled_form(document), *map(unsigned, others))
         payloads = dict.fromkeys(map(canonical, forms))
-        return [self._signature(*key, payload) for key in self._keys for payload in payloads]
+        return [self._signature(one.key, one.algorithm, payload) for one in self._signing() for payload in payloads]
 
     def _signature(self, key: Key, algorithm: str, payload: bytes) -> dict[str, str]:
         header = {"alg": algorithm, "kid": key.kid, "typ": "JOSE"} | ({"jku": self._jku} if self._jku else {})
@@ -206,34 +258,34 @@ class Signer:
         """Put signatures into a card, in place of those that it has. What was signed lately is not signed again."""
         card.ClearField("signatures")
         mark = hashlib.sha256(card.SerializeToString(deterministic=True)).digest()
-        if mark not in self._known:
+        if self._signing() and mark not in self._known:
             while len(self._known) >= _KEPT_CARDS:
                 del self._known[next(iter(self._known))]
             made = self.signatures(protojson.encode(card))
             self._known[mark] = [protojson.decode(v1.AgentCardSignature, signature) for signature in made]
-        card.signatures.extend(self._known[mark])
+        card.signatures.extend(self._known.get(mark, ()))
 
 
 class SignerFiles:
-    """The Signer of files, see `Signer.from_files`, made anew when they change. now: the one that signs just now."""
+    """The Signer of files, see `Signer.from_files`, made anew when they change."""
 
     def __init__(self, files: Sequence[str | Path], jku: str = "") -> None:
         self._signer = Reread(files, lambda: Signer.from_files(files, jku))
 
     @property
-    def now(self) -> Signer:
-        """Who signs."""
-        return self._signer()
+    def now(self) -> object:
+        """See Signer."""
+        return self._signer().now
 
     @property
     def jwks(self) -> dict[str, Any]:
         """The public parts of all keys, as a JSON Web Key Set."""
-        return self.now.jwks
+        return self._signer().jwks
 
     def signatures(self, document: dict[str, Any], *others: dict[str, Any]) -> list[dict[str, str]]:
         """See Signer."""
-        return self.now.signatures(document, *others)
+        return self._signer().signatures(document, *others)
 
     def sign(self, card: v1.AgentCard) -> None:
         """See Signer."""
-        self.now.sign(card)
+        self._signer().sign(card)

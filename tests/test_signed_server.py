@@ -22,6 +22,7 @@ from a2a_grpc.config import OptionError, Options
 from a2a_grpc.gateway import Upstream
 from a2a_grpc.protojson import encode
 from a2a_grpc.server import Server
+from a2a_grpc.signing import Signer
 from a2a_grpc.verification import DOCUMENT, SPEC, Verifier
 
 KEY = ECKey.generate_key("P-256", {"kid": "first"})
@@ -251,3 +252,62 @@ async def test_no_address_that_a_caller_made_up_is_signed(server: Server, key_fi
         Server(agent(), options(__file__))
     with pytest.raises(OSError):
         Server(agent(), options(key_file + ".gone"))
+
+
+@pytest.mark.requirement("SIGN-07", "SIGN-09")
+async def test_a_key_signs_in_its_time_alone_and_the_log_tells_of_it_before(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    day, now = 86_400.0, [1_000_000_000.0]
+    old, new = (
+        ECKey.generate_key("P-256", {"kid": kid, **times})
+        for kid, times in (
+            ("old", {"exp": now[0] + 10 * day}),
+            ("new", {"nbf": now[0] + 9 * day, "exp": now[0] + 30 * day}),
+        )
+    )
+    server._cards._signer = Signer([old, new], clock=lambda: now[0])
+
+    async def names() -> list[set[str]]:
+        """Of the keys that sign the public and the extended card."""
+        call = Call("GetExtendedAgentCard", caller=Caller("ann", authenticated=True))
+        extended = encode(await server.service.GetExtendedAgentCard(v1.GetExtendedAgentCardRequest(), call))
+        cards = (await fetched(server.http_url + CARD, **{"A2A-Version": "1.0"}), extended)
+        signed = [card.get("signatures", []) for card in cards]
+        return [{json.loads(b64decode(each["protected"] + "=="))["kid"] for each in one} for one in signed]
+
+    told = []
+    for days, kids in ((0, {"old"}), (4, {"old"}), (9, {"old", "new"}), (10, {"new"}), (29.5, {"new"}), (30, set())):
+        now[0] = 1_000_000_000.0 + days * day
+        assert await names() == [kids] * 2
+        told.append([record.getMessage() for record in caplog.records])
+        caplog.clear()
+    assert told == [
+        [],
+        ["the key old signs cards only until 2001-09-19 01:46 UTC"],
+        ["the key old signs cards only until 2001-09-19 01:46 UTC"],
+        ["the key old has expired and signs cards no more"],
+        ["the key new signs cards only until 2001-10-09 01:46 UTC"],
+        [
+            "the key new has expired and signs cards no more",
+            "no key is left to sign cards with: they are shown without signatures",
+        ],
+    ]
+
+
+@pytest.mark.requirement("SIGN-09", "SIGN-11")
+def test_a_server_does_not_start_without_a_key_that_may_sign_now(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    gone, later = (
+        ECKey.generate_key("P-256", {"kid": kid, **told}) for kid, told in (("a", {"exp": 1}), ("b", {"nbf": 9e9}))
+    )
+    file = tmp_path / "keys.json"
+    for keys, starts in (((gone, later), False), ((gone,), False), ((gone, later, KEY), True)):
+        file.write_text(json.dumps({"keys": [key.as_dict(private=True) for key in keys]}))
+        if starts:
+            assert Server(agent(), options(str(file)))
+            assert "the key a has expired and signs cards no more" in caplog.text
+        else:
+            with pytest.raises(OptionError, match="no private key to sign cards with: a has expired"):
+                Server(agent(), options(str(file)))
