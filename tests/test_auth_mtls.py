@@ -27,6 +27,8 @@ NAMES = {
     "alice": f"URI:{ALICE}",
     "bob": "DNS:bob.example,email:bob@example.org",
     "carol": "",
+    "dave": "otherName:1.3.6.1.4.1.311.20.2.3;UTF8:dave@corp,dirName:inner,RID:1.2.3.4",
+    "erin": "otherName:1.3.6.1.4.1.311.20.2.3;UTF8:erin@corp,IP:2001:db8::1",
 }
 
 
@@ -45,7 +47,8 @@ def issue(folder: Path, name: str, issuer: str, alternative: str, file: str = ""
     made = ["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}"]
     openssl(folder, *made, "-keyout", f"{file}.key", "-out", f"{file}.csr")
     named = f"subjectAltName={alternative}\n" if alternative else ""
-    (folder / "names").write_text(f"{named}authorityKeyIdentifier=keyid\nsubjectKeyIdentifier=hash\n")
+    rest = "authorityKeyIdentifier=keyid\nsubjectKeyIdentifier=hash\n[inner]\nCN=somebody else\n"
+    (folder / "names").write_text(named + rest)
     signed = ["x509", "-req", "-in", f"{file}.csr", "-CA", f"{issuer}.pem", "-CAkey", f"{issuer}.key"]
     openssl(folder, *signed, "-CAcreateserial", "-days", "2", "-extfile", "names", "-out", f"{file}.pem")
 
@@ -128,6 +131,17 @@ async def test_a_certificate_says_who_is_calling(certs: Path, binding: str, vers
             assert status == 200 and f"hello {subject}" in answer, answer
         for name in ("", "mallory"):
             assert (await called(made, certs, name, binding, version))[0] == 0
+
+
+@pytest.mark.parametrize("binding", ["grpc", "jsonrpc", "rest"])
+@pytest.mark.requirement("EQ-04", "AUTH-01", "AUTH-06")
+async def test_names_that_say_nothing_are_nobodys_and_addresses_are_the_same_on_each_wire(
+    certs: Path, binding: str
+) -> None:
+    async with server(certs, MutualTLS()) as made:
+        for name, subject in (("dave", "dave"), ("erin", "2001:db8::1")):
+            status, answer = await called(made, certs, name, binding)
+            assert status == 200 and f'hello {subject}"' in answer, answer
 
 
 @pytest.mark.parametrize("binding", ["grpc", "jsonrpc", "rest"])

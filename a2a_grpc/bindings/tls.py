@@ -8,6 +8,8 @@ shows was checked by the TLS library before it is read here.
 import logging
 import ssl
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final
 
@@ -93,13 +95,31 @@ def server_credentials(options: Options) -> Any:
     )
 
 
+NAMES: Final = frozenset({"DNS", "URI", "email", "IP Address"})
+"""The kinds of alternative names that say who somebody is. Of others the ssl module tells no text, or one that is the
+same for all, and so does grpc: `UNTOLD`."""
+
+UNTOLD: Final = b"other types of SAN"
+
+
 def of_connection(peer: Mapping[str, Any] | None) -> Certificate | None:
     """The certificate that an HTTP client has shown, as the ssl module tells it."""
     if not peer:
         return None
     subject = dict(pair for part in peer.get("subject", ()) for pair in part)
-    names = tuple(value for _, value in peer.get("subjectAltName", ()))
-    return Certificate(str(subject.get("commonName", "")), names)
+    names = (_address(name) if kind == "IP Address" else name for kind, name in _named(peer))
+    return Certificate(str(subject.get("commonName", "")), tuple(names))
+
+
+def _named(peer: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    return [(kind, name) for kind, name in peer.get("subjectAltName", ()) if kind in NAMES]
+
+
+def _address(name: str) -> str:
+    """An address in the short form, in which gRPC tells it."""
+    with suppress(ValueError):
+        return str(ip_address(name.strip()))
+    return name
 
 
 def of_context(told: Mapping[str, Iterable[bytes]]) -> Certificate | None:
@@ -107,5 +127,6 @@ def of_context(told: Mapping[str, Iterable[bytes]]) -> Certificate | None:
     if "x509_pem_cert" not in told:
         return None
     common = [name.decode("utf-8", "replace") for name in told.get("x509_common_name", ())]
-    names = (name.decode("utf-8", "replace") for name in told.get("x509_subject_alternative_name", ()))
+    shown = (name for name in told.get("x509_subject_alternative_name", ()) if name != UNTOLD)
+    names = (name.decode("utf-8", "replace") for name in shown)
     return Certificate(common[0] if common else "", tuple(names))
