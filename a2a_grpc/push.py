@@ -45,7 +45,8 @@ LONGEST_WAIT: Final = 900.0
 LEAST_BATCH: Final = 5.0
 """Seconds at least for which a claimed config is served before others have their turn."""
 WATCHED: Final = 10_000
-"""Tasks whose commits wake the delivery at once; of all others it learns by looking."""
+"""Tasks whose commits wake the delivery at once; of all others it learns by looking. Also webhooks of which it is known
+here why they failed last."""
 FEWEST: Final = 3
 """Attempts at least before a webhook is given up, if so many fit into the time: two single failures, with a server that
 was stopped in between, are no reason."""
@@ -130,6 +131,7 @@ class Deliverer:
         self._claim_ms = int((self._batch + 2 * options.push_timeout + 2) * 1000)
         self._sending: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._watched: dict[str, None] = {}
+        self._causes: dict[tuple[str, str], str] = {}
         self._wake = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
         self._listening = self._stopping = False
@@ -330,14 +332,19 @@ class Deliverer:
     # -- reports
 
     def _failed(self, sending: _Sending, outcome: Outcome, *, loud: bool = False) -> float:
-        """Count a failure; seconds to wait before the next attempt, infinite when there is to be none (PUSH-15). loud:
-        tell it each time, as what only the operator can mend, and not only the first of a row."""
+        """Count a failure; seconds to wait before the next attempt, infinite when there is to be none (PUSH-15). The
+        log tells the first of a row, and each whose cause is another. loud: every one, as what only the operator can
+        mend."""
+        key = sending.config.task_id, sending.config.id
+        before, self._causes[key] = self._causes.pop(key, ""), outcome.said
+        if len(self._causes) > WATCHED:
+            del self._causes[next(iter(self._causes))]
         sending.attempts += 1
         sending.said = outcome.said
         long = self._fails_for(sending, self._options.push_give_up)
         if outcome.gone or (long and sending.attempts >= self._fewest):
             return self._given_up(sending)
-        if loud or sending.attempts == 1:
+        if loud or sending.attempts == 1 or outcome.said != before:
             log.warning("task %s: webhook %s at %s failed and is tried again: %s", *_told(sending))
         return max(outcome.wait, _nominal_wait(sending.attempts) * random.uniform(0.5, 1.0))
 

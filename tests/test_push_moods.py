@@ -214,3 +214,21 @@ async def test_a_large_notification_arrives_whole() -> None:
     async with moody(hang, 0) as (there, url), poster() as made:
         assert (await made.post(url, {"Content-Type": "x/y"}, body)).delivered
         assert there.body == body
+
+
+@pytest.mark.requirement("PUSH-15")
+async def test_the_log_tells_each_cause_for_which_a_webhook_fails(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("a2a_grpc.push.FIRST_WAIT", 0.05)
+    monkeypatch.setattr("a2a_grpc.push.LONGEST_WAIT", 0.05)
+    moods = iter([500, 500, 403, 403, 403, 500])
+
+    async def mood(writer: asyncio.StreamWriter) -> None:
+        await answer(next(moods), "Connection: close")(writer)
+
+    async with moody(mood, 6) as (there, url), serving() as server:
+        await send(server, "ask", hook(url))
+        await there.until(lambda: len(there.paths) > 6)
+    told = [record.getMessage() for record in caplog.records if "failed and is tried again" in record.getMessage()]
+    assert [line.rpartition(": ")[2] for line in told] == ["status 500", "status 403", "status 500"]
