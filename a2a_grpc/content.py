@@ -12,6 +12,7 @@ import orjson
 from a2a_stubs import v1
 
 from a2a_grpc.agent import Agent
+from a2a_grpc.auth import skill_of
 from a2a_grpc.call import PUSH_EXTRAS, Call
 from a2a_grpc.config import Options
 from a2a_grpc.errors import (
@@ -61,15 +62,20 @@ def _kind(media_type: str) -> str:
 
 
 class Rules:
-    """The content rules of one agent: media types that it takes and gives (OP-SEND-08), and limits (DATA-15)."""
+    """The content rules of one agent: media types that it takes and gives (OP-SEND-08), and limits (DATA-15). A message
+    that names a skill (see auth.skill_of) is held to the modes of that skill, every other to those of all (CARD-15)."""
 
     def __init__(self, agent: Agent, options: Options) -> None:
-        self._accepted = Modes(
-            *agent.default_input_modes, *(mode for skill in agent.skills for mode in skill.input_modes)
+        accepted, offered = agent.default_input_modes, agent.default_output_modes
+        self._all = (
+            Modes(*accepted, *(mode for skill in agent.skills for mode in skill.input_modes)),
+            Modes(*offered, *(mode for skill in agent.skills for mode in skill.output_modes)),
         )
-        self._offered = Modes(
-            *agent.default_output_modes, *(mode for skill in agent.skills for mode in skill.output_modes)
-        )
+        self._skills = {
+            skill.id: (Modes(*(skill.input_modes or accepted)), Modes(*(skill.output_modes or offered)))
+            for skill in agent.skills
+            if any(one.input_modes or one.output_modes for one in agent.skills)
+        }
         self._options = options
         self._guard = Guard(options.push_allow, options.push_https_only)
 
@@ -83,20 +89,22 @@ class Rules:
         if len(parts) > self._options.max_parts:
             text = f"holds {len(parts)} parts; the limit is {self._options.max_parts}"
             raise InvalidParamsError(violations=[("message.parts", text)])
+        skill = skill_of(request) if self._skills else ""
+        accepted, offered = self._skills.get(skill, self._all)
         for position, part in enumerate(parts[:]):
-            if (kind := part.media_type) and not self._accepted.have(kind):
-                text = f"Media type {kind[:80]!r} is not accepted"
+            if (kind := part.media_type) and not accepted.have(kind):
+                text = f"Media type {kind[:80]!r} is not accepted{f' by the skill {skill}' * (skill in self._skills)}"
                 raise ContentTypeNotSupportedError(text, violations=[(f"message.parts[{position}].mediaType", text)])
             if part.HasField("url") and not part.url:
                 raise InvalidParamsError(violations=[(f"message.parts[{position}].url", "must not be empty")])
         if request.HasField("configuration"):
-            self._check_modes(request.configuration.accepted_output_modes)
+            self._check_modes(request.configuration.accepted_output_modes, offered)
             check_history(request.configuration, "configuration.")
             self._check_push(request)
 
-    def _check_modes(self, wanted: Sequence[str]) -> None:
-        """Refuse a send of somebody who can read nothing of what the agent offers, before it does any work."""
-        if wanted and self._options.check_output_modes and not self._offered.meet(wanted):
+    def _check_modes(self, wanted: Sequence[str], offered: Modes) -> None:
+        """Refuse a send of somebody who can read nothing of what is offered, before the agent does any work."""
+        if wanted and self._options.check_output_modes and not offered.meet(wanted):
             text = "None of the accepted output modes is offered"
             raise ContentTypeNotSupportedError(text, violations=[("configuration.acceptedOutputModes", text)])
 

@@ -48,3 +48,29 @@ def test_what_is_no_media_type_is_refused_even_where_all_are_welcome(wrong: str)
 def test_too_many_parts_are_refused_with_the_limit() -> None:
     with pytest.raises(InvalidParamsError, match=r"message.parts holds 3 parts; the limit is 2"):
         rules(max_parts=2).check(send("", "", ""))
+
+
+def named(request: v1.SendMessageRequest, skill: str) -> v1.SendMessageRequest:
+    request.message.metadata["skillId"] = skill
+    return request
+
+
+@pytest.mark.requirement("OP-SEND-08", "CARD-15")
+def test_a_message_that_names_a_skill_is_held_to_what_that_takes_and_gives() -> None:
+    plain = Skill(id="plain", name="Plain")
+    agent = Agent(name="A", description="a", version="1", skills=[CHART, plain], default_output_modes=("text/plain",))
+    held = Rules(agent, Options())
+    for fine in (
+        named(send("text/csv", modes=("image/svg+xml",)), "chart"),
+        named(send("text/plain", modes=("text/plain",)), "plain"),
+        named(send("text/csv", modes=("image/svg+xml",)), "of another agent"),
+    ):
+        held.check(fine)
+    for wrong, why in (
+        (named(send("text/plain"), "chart"), "not accepted by the skill chart"),
+        (named(send("text/csv"), "plain"), "not accepted by the skill plain"),
+        (named(send(modes=("text/plain",)), "chart"), "is offered"),
+        (named(send(modes=("image/svg+xml",)), "plain"), "is offered"),
+    ):
+        with pytest.raises(ContentTypeNotSupportedError, match=why):
+            held.check(wrong)
