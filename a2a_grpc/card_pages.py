@@ -90,8 +90,14 @@ class Cards:
         known, made = self._described.get(prefix, (None, {}))
         if known is not source:
             shared = self._agents if len(self._agents) > 1 and not prefix else ()
-            tenants, closed = {*agent.tenants, *shared}, self._asked is not None and not self._options.public_card
-            made = openapi.document(self._card(name, prefix, base), self._options.versions, tenants, closed=closed)
+            tenants, guarded = {*agent.tenants, *shared}, self._asked is not None
+            made = openapi.document(
+                self._card(name, prefix, base),
+                self._options.versions,
+                tenants,
+                named=not guarded,  # names of tenants are for those who may address them
+                closed=guarded and not self._options.public_card,
+            )
             self._described[prefix] = source, made
         return self._document({**made, "servers": [{"url": base}]}, JSON, request.verb)
 

@@ -29,9 +29,10 @@ from a2a_grpc.bindings.mounts import CardReader, Mount
 from a2a_grpc.bindings.rest import Rest
 from a2a_grpc.bindings.streams import Streams
 from a2a_grpc.bindings.wire import HttpReply, HttpRequest, query_pairs
-from a2a_grpc.call import REST, Credentials, Interceptor
+from a2a_grpc.call import REST, Caller, Credentials, Interceptor
 from a2a_grpc.card_pages import Cards, Places
 from a2a_grpc.config import OptionError, Options
+from a2a_grpc.errors import NotFoundError
 from a2a_grpc.gateway import Upstream
 from a2a_grpc.opening import (
     HasSchema,
@@ -341,13 +342,20 @@ class Server:
                 mount.pages.update(inspector.pages(mount.prefix))
         return mounts
 
+    def _check_tenants(self, caller: Caller, name: str, prefix: str) -> None:
+        """Raise NotFoundError for the card of an agent that a caller may not address (TENANT-06, TENANT-07)."""
+        own = {name, *self.agents[name].tenants, *(() if prefix else ("",))}
+        if len(self.agents) > 1 and caller.tenants is not None and own.isdisjoint(caller.tenants):
+            raise NotFoundError
+
     def _mount(self, prefix: str, service: Any, name: str, *aliases: str) -> Mount:
         def shown(page: Callable[..., Awaitable[HttpReply]]) -> CardReader:
             async def reply(request: HttpRequest, origin: str) -> HttpReply:
                 private = self._gate is not None and not self.options.public_card
                 if self._gate is not None and private:
                     pairs = query_pairs(request)
-                    await self._gate(Credentials(REST, request.headers, pairs, request.certificate, request.peer))
+                    asked = Credentials(REST, request.headers, pairs, request.certificate, request.peer)
+                    self._check_tenants(await self._gate(asked), name, prefix)
                 answer = await page(name, prefix, request, origin)
                 if private:
                     answer.headers["cache-control"] = "private, no-cache"

@@ -161,6 +161,14 @@ async def test_a_server_that_hides_its_card_hides_the_document() -> None:
         assert "security" not in document["paths"]["/.well-known/agent-card.json"]["get"]
 
 
+@pytest.mark.requirement("TENANT-06", "TENANT-07")
+async def test_a_server_that_knows_its_callers_tells_nobody_the_names_of_tenants() -> None:
+    async with Server(agent(tenants=("acme",)), Options(**HERE), authenticators=ApiKey(KEYS)) as server:
+        _, document, _ = await read(server, "/openapi.json")
+        validate(document)
+    assert "/{tenant}/tasks" in document["paths"] and "acme" not in json.dumps(document)
+
+
 async def test_a_version_that_is_not_offered_is_not_described() -> None:
     async with Server(agent(), Options(**HERE, versions=(V1,))) as server:
         _, document, _ = await read(server, "/openapi.json")

@@ -81,12 +81,18 @@ MEDIA: Final[dict[str, tuple[str, ...]]] = {V1: (A2A_JSON, JSON), V03: (JSON,)}
 
 
 def document(
-    card: v1.AgentCard, versions: Collection[str], tenants: Collection[str] = (), *, closed: bool = False
+    card: v1.AgentCard,
+    versions: Collection[str],
+    tenants: Collection[str] = (),
+    *,
+    named: bool = True,
+    closed: bool = False,
 ) -> Json:
     """The document for an agent, without `servers`, which depend on who asks.
 
     card: says name, description, version and security. versions: those that are offered. tenants: the names that paths
-    may begin with; default none. closed: whether the card is shown to callers alone.
+    may begin with; default none. named: whether the document tells them. closed: whether the card is shown to callers
+    alone.
     """
     schemes, security = openapi_security(card)
     made = _Made()
@@ -95,7 +101,7 @@ def document(
         for method in methods.values() if version in versions else ():
             routes = [route for route in method.routes if tenants or not _tenants(route)]
             for position, route in enumerate(routes):
-                found = made.operation(method, route, tenants)
+                found = made.operation(method, route, tenants if named else ())
                 found["operationId"] = _named(method.name + f"_{position + 1}" * bool(position), version)
                 paths.setdefault(_path(method, route), {})[route.verb.lower()] = found
     return {
@@ -169,7 +175,7 @@ class _Made:
     def _places(self, method: Method, route: Route, tenants: Collection[str]) -> Iterator[Json]:
         for _, name, field in _variables(method, route):
             schema: Json = {"type": "string", "minLength": 1}
-            if field == "tenant":
+            if field == "tenant" and tenants:
                 schema = {"type": "string", "enum": sorted(tenants)}
             yield {"name": name, "in": "path", "required": True, "schema": schema}
 

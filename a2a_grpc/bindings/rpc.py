@@ -207,8 +207,8 @@ class Rpcs:
             stream: Stream | None = None
             call: Call | None = None
             try:
-                stream = self._streams.open(door.path, self._options.stall_timeout)
                 message, call = await door.enter(request, context)
+                stream = self._streams.open(door.path, self._options.stall_timeout)
                 await door.pump(method(message, call), call, context, stream)
             except (Exception, asyncio.CancelledError) as fault:
                 error = cause(stream, fault)
