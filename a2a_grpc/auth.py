@@ -25,7 +25,13 @@ from google.protobuf.message import Message
 from a2a_grpc.auth_rates import Rates
 from a2a_grpc.call import ANONYMOUS, GRPC, Call, Caller, Credentials, Interceptor
 from a2a_grpc.config import OptionError
-from a2a_grpc.errors import PermissionDeniedError, ResourceExhaustedError, UnauthenticatedError
+from a2a_grpc.errors import (
+    InvalidParamsError,
+    PermissionDeniedError,
+    ResourceExhaustedError,
+    UnauthenticatedError,
+    UnavailableError,
+)
 from a2a_grpc.key_files import Reread
 
 REALM: Final = "a2a"
@@ -76,7 +82,8 @@ class AllOf:
 
 
 class AnyOf:
-    """Alternatives, of which one is enough (CARD-14). A wrong credential is no harm beside a right one."""
+    """Alternatives, of which one is enough (CARD-14). A wrong credential is no harm beside a right one, nor is one that
+    cannot be judged for now, as by the keys of an issuer that is away."""
 
     def __init__(self, *alternatives: Authenticator | AllOf) -> None:
         self.alternatives = alternatives
@@ -113,13 +120,16 @@ class Authentication:
         self.failures: Counter[str] = Counter()
         self._lines, self._untold = Rates(LINES, LINES), 0
 
-    async def __call__(self, credentials: Credentials) -> Caller:
-        """Who the request is from."""
-        wrong: list[Authenticator] = []
+    async def __call__(self, credentials: Credentials, wrong: list[Authenticator] | None = None) -> Caller:
+        """Who the request is from. wrong: gets the ways whose credential was wrong, also beside a right one."""
+        wrong = [] if wrong is None else wrong
         lacking: list[str] = []
-        anybody = False
+        anybody, unable = False, None
         for members in self._alternatives:
-            callers = await self._callers(members, credentials, wrong)
+            try:
+                callers = await self._callers(members, credentials, wrong)
+            except (UnavailableError, ResourceExhaustedError) as fault:  # it cannot tell now; another may
+                callers, unable = None, unable or fault
             if callers is None:
                 continue
             pairs = zip(members, callers, strict=True)
@@ -128,6 +138,8 @@ class Authentication:
                 return _together(callers)
             lacking = lacking or missing
             anybody = anybody or not callers
+        if unable is not None:
+            raise unable
         if anybody and not wrong and not lacking:
             return ANONYMOUS
         raise self._refusal(wrong, lacking)
@@ -203,12 +215,13 @@ SKILL: Final = "skillId"
 
 def skill_of(request: Message) -> str:
     """The skill that a request names by `SKILL`, "" for none; for an authorizer. The standard has no field for it: what
-    is named is the caller's word, and whether the function does just that is the function's affair."""
-    for part in (getattr(request, "message", None), request):
-        metadata = getattr(part, "metadata", None)
-        if metadata is not None and SKILL in metadata and isinstance(named := metadata[SKILL], str):
-            return named
-    return ""
+    is named is the caller's word, and whether the function does just that is the function's affair. Raises
+    InvalidParamsError when message and request name two, of which the function could take the other."""
+    holders = (getattr(part, "metadata", {}) for part in (getattr(request, "message", None), request))
+    found = [metadata[SKILL] for metadata in holders if SKILL in metadata]
+    if len(found) > 1 and found[0] != found[1]:
+        raise InvalidParamsError(violations=[(f"metadata.{SKILL}", f"is not that of message.metadata.{SKILL}")])
+    return found[0] if found and isinstance(found[0], str) else ""
 
 
 def authorization(authorizer: Authorizer | None, challenge: str, agent: str = "") -> Interceptor:

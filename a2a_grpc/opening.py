@@ -16,7 +16,7 @@ from a2a_grpc.auth_rates import Rates
 from a2a_grpc.call import ANONYMOUS, Caller, Credentials, Gate
 from a2a_grpc.card_pages import JWKS
 from a2a_grpc.config import OptionError, Options
-from a2a_grpc.errors import ResourceExhaustedError, UnauthenticatedError
+from a2a_grpc.errors import ResourceExhaustedError
 from a2a_grpc.push_guard import Guard
 from a2a_grpc.push_post import HttpPoster
 from a2a_grpc.tasks.bus import Bus, LocalBus
@@ -163,13 +163,13 @@ def _patient(authentication: auth.Authentication, options: Options) -> Gate:
         told = credentials.metadata.get("x-forwarded-for", "") if options.trust_forwarded else ""
         source = _network(told.rpartition(",")[2].strip() or credentials.peer)
         wrong.take(source, 0)
+        shown: list[auth.Authenticator] = []
         try:
-            return await authentication(credentials)
-        except UnauthenticatedError as error:
-            if error.wrong:
+            return await authentication(credentials, shown)
+        finally:
+            if shown:  # beside a right one, too: who has that must not guess those of others
                 with suppress(ResourceExhaustedError):
                     wrong.take(source)
-            raise
 
     return gate
 

@@ -16,7 +16,13 @@ from a2a_grpc.auth_rates import Rates
 from a2a_grpc.call import ANONYMOUS, GRPC, REST, Call, Caller, Credentials
 from a2a_grpc.client import Client
 from a2a_grpc.config import OptionError, Options
-from a2a_grpc.errors import PermissionDeniedError, ResourceExhaustedError, UnauthenticatedError
+from a2a_grpc.errors import (
+    A2AError,
+    PermissionDeniedError,
+    ResourceExhaustedError,
+    UnauthenticatedError,
+    UnavailableError,
+)
 from a2a_grpc.server import Server
 
 HERE: dict[str, Any] = {"grpc": "127.0.0.1:0", "http": "127.0.0.1:0", "grace": 0.0, "store": "memory:"}
@@ -65,6 +71,26 @@ async def test_alternatives_and_combinations_are_asked_as_the_card_says():
         with pytest.raises(UnauthenticatedError):
             await gate(shown(**half))
     assert (await gate(shown(x_root="root"))).subject == "root"
+
+
+@pytest.mark.parametrize("fault", [UnavailableError, ResourceExhaustedError])
+@pytest.mark.requirement("CARD-14", "AUTH-01")
+async def test_a_way_that_cannot_tell_now_is_no_harm_beside_a_right_credential(fault: type[A2AError]):
+    def away(credentials: Credentials) -> None:
+        if "authorization" in credentials.metadata:
+            raise fault("away", retry_after=7)
+
+    key = ApiKey(keys(k="ann"), scopes=("read",))
+    broken = Custom(away, key.scheme, "Away", scheme_name="away")
+    weak = ApiKey(keys(w="weak"), scheme_name="weak", scopes=("write",))
+    gate = Authentication(AnyOf(broken, ApiKey(keys(k="ann")), weak, AllOf()))
+    assert (await gate(shown(x_api_key="k", authorization="x"))).subject == "ann"
+    assert await gate(shown()) == ANONYMOUS
+    for headers in ({}, {"x_api_key": "no"}, {"x_api_key": "w"}):  # which may be right where it cannot be told
+        with pytest.raises(fault) as refused:
+            await gate(shown(authorization="x", **headers))
+        assert refused.value.retry_after == 7
+    assert gate.failures == {}
 
 
 async def test_together_the_first_says_who_and_all_say_what():
@@ -268,6 +294,24 @@ async def test_the_card_is_for_everybody_unless_it_is_closed():
             assert got == expected and ("www-authenticate" in headers) == (not public)
             got, headers = await status(url, x_api_key="k")
             assert got == 200 and headers["cache-control"].startswith("public" if public else "private")
+
+
+@pytest.mark.requirement("TENANT-06", "TENANT-07", "CARD-16")
+async def test_a_closed_card_is_unknown_to_callers_who_may_not_address_its_agent():
+    people = keys(a=Caller("ann", tenants=frozenset({"second"})), b=Caller("bob", tenants=frozenset({"acme"})), c="cy")
+    first, second = agent(), agent()
+    first.tenants = ("acme",)
+    options = Options(**HERE, public_card=False)
+    async with Server({"first": first, "second": second}, options, authenticators=ApiKey(people)) as server:
+        for path, seen in (("", "bc"), ("/first", "bc"), ("/second", "ac"), ("/api/a2a/second", "ac")):
+            for page in ("/.well-known/agent-card.json", "/openapi.json"):
+                for key in "abc":
+                    got, _ = await status(server.http_url + path + page, x_api_key=key)
+                    assert got == (200 if key in seen else 404), (path, page, key)
+    options = Options(**HERE, public_card=False)
+    async with Server(first, options, authenticators=ApiKey(people)) as server:  # whose tenants have no other card
+        url = server.http_url + "/.well-known/agent-card.json"
+        assert [(await status(url, x_api_key=key))[0] for key in "abc"] == [200] * 3
 
 
 @pytest.mark.requirement("AUTH-01", "AUTH-04")

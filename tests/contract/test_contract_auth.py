@@ -24,6 +24,7 @@ from a2a_grpc.call import V03, V1, Call, Caller
 from a2a_grpc.config import Options
 from a2a_grpc.errors import (
     A2AError,
+    InvalidParamsError,
     NotFoundError,
     PermissionDeniedError,
     ResourceExhaustedError,
@@ -168,6 +169,15 @@ async def test_the_skill_that_a_message_names_is_told_to_the_authorizer(cell: Ce
         else:
             client = await cell.site.client(cell.binding, cell.version, headers={"x-api-key": caller})
             assert await client.send(request)
+
+
+@pytest.mark.requirement("AUTH-04", "EQ-04", "ERR-06")
+async def test_a_message_names_one_skill(cell: Cell) -> None:
+    request = said("hello", metadata={"skillId": "refunds"})
+    request.message.metadata["skillId"] = "other"
+    await cell.refuses(InvalidParamsError, "SendMessage", request, "metadata.skillId", x_api_key="bob")
+    request.message.metadata["skillId"] = "refunds"
+    await cell.refuses(PermissionDeniedError, "SendMessage", request, x_api_key="alice")
 
 
 ELSEWHERE = {

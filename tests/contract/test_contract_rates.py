@@ -163,3 +163,31 @@ async def test_behind_a_proxy_the_address_is_the_one_that_the_proxy_saw() -> Non
                 await cell.refuses(ResourceExhaustedError, "GetTask", ONE, **guess, x_forwarded_for=same)
                 with pytest.raises(AssertionError, match="TASK_NOT_FOUND"):
                     await cell.refuses(UnauthenticatedError, "GetTask", ONE, x_api_key="alice", x_forwarded_for=other)
+
+
+@pytest.mark.requirement("SEC-04", "AUTH-03")
+async def test_who_has_a_right_credential_guesses_no_faster() -> None:
+    right = {"authorization": "Bearer bob"}
+    async with limited(failure_rate=0.001, failure_burst=2) as site:
+        cell = await seen(site, *WIRES[0], "alice")
+        for _ in range(2):
+            with pytest.raises(AssertionError, match="TASK_NOT_FOUND"):
+                await cell.refuses(UnauthenticatedError, "GetTask", ONE, x_api_key="guess", **right)
+        for wire in WIRES:
+            cell = await seen(site, *wire, "alice")
+            await cell.refuses(ResourceExhaustedError, "GetTask", ONE, x_api_key="guess", **right)
+
+
+@pytest.mark.requirement("SEC-04", "AUTH-05", "EQ-04")
+async def test_who_shows_nothing_is_told_so_also_where_no_stream_is_left() -> None:
+    async with limited(max_streams=1) as site:
+        cell = await seen(site, *WIRES[0], "alice")
+        task, gate = await cell.held()
+        events = cell.client.subscribe(task.id)
+        await anext(events)
+        for wire in WIRES:
+            cell = await seen(site, *wire, "alice")
+            await refused(cell, STREAM, said())
+            await cell.refuses(UnauthenticatedError, STREAM, said())
+        await events.aclose()
+        await cell.release(task, gate)
