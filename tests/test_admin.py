@@ -22,9 +22,12 @@ from a2a_grpc import Agent, Client, Options, Server, TaskHandle, cli
 from a2a_grpc.admin_views import MEASURES, VIEWS
 from a2a_grpc.auth import ApiKey
 from a2a_grpc.call import REST, Call, Caller
+from a2a_grpc.commands.top import drawn
 from a2a_grpc.config import OptionError
 from a2a_grpc.telemetry import CALL, STORE, TURN
+from scripts.services import free_port
 from tests.receivers import Got, receiver
+from tests.terminals import CTRL_C, terminal
 from tests.test_cli import run
 
 PATIENCE = 60.0
@@ -258,3 +261,65 @@ async def test_top_draws_anew_until_it_is_interrupted(monkeypatch: pytest.Monkey
         monkeypatch.setattr("time.sleep", interrupt)
         assert await asyncio.to_thread(cli.main, ["top", address, "--every", "7"]) == 130
     assert looks == [7.0, 7.0]
+
+
+async def test_top_goes_on_while_a_server_is_away_and_finds_it_again() -> None:
+    place = f"127.0.0.1:{free_port()}"
+    async with serving() as other, terminal("top", place, other.admin.addresses[0], "--every", "0.1") as screen:
+        async with serving(place) as server:
+            task = (await server.service.SendMessage(said("wait"), Call("SendMessage"))).task
+            await screen.shows(task.id)
+        await screen.shows(f"nothing can be seen at {place}")
+        await screen.shows(f"{other.admin.addresses[0]}  max_turns 0/1000")
+        async with serving(place):
+            await screen.shows(f"{place}  max_turns 0/1000")
+        screen.press(CTRL_C)
+        assert await screen.ended() == 130
+
+
+async def test_top_tells_what_it_cannot_see_and_shows_the_rest(tmp_path: Path) -> None:
+    async def other(_: Got) -> web.Response:
+        return web.json_response({"turns": []})
+
+    async with serving() as server, receiver(other) as stranger:
+        [address], elsewhere = server.admin.addresses, stranger.url.removeprefix("http://")
+        task = (await server.service.SendMessage(said("wait"), Call("SendMessage"))).task
+
+        async def broken(*_: Any) -> None:
+            raise RuntimeError("no way to the store")
+
+        server.store.counts = broken  # type: ignore[method-assign, assignment]
+        shown = await run("top", address, "--once", cwd=tmp_path)
+        assert shown.code == 0 and task.id in shown.out and "max_turns 1/1000" in shown.out
+        assert "leases   the store does not answer" in shown.out and "streams  0 open" in shown.out
+        both = await run("top", elsewhere, address, "--once", cwd=tmp_path)
+        assert both.code == 2 and task.id in both.out and f"{elsewhere} is no admin view" in both.err
+    for wrong in ("nan", "0", "-1", "soon"):
+        refused = await run("top", address, "--every", wrong, cwd=tmp_path)
+        assert refused.code == 2 and "--every" in refused.err and len(refused.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("lines", [1, 3, 6, 10, 24, 60])
+@pytest.mark.parametrize("columns", [1, 20, 80, 200])
+async def test_top_fits_its_terminal(columns: int, lines: int) -> None:
+    async with serving() as server:
+        seen = (await fetched(server.admin.addresses[0]))[1]
+        await server.service.SendMessage(said("wait"), Call("SendMessage"))
+        [turn] = (await fetched(server.admin.addresses[0]))[1]["turns"]
+    hook = {
+        "taskId": "t",
+        "host": "\u65e5\u672c",
+        "state": "due",
+        "attempts": 1,
+        "sent": 1,
+        "reached": 2,
+        "said": "x" * 99,
+    }
+    for count in (0, 1, 7, 500):
+        seen["turns"], seen["outbox"]["webhooks"] = [turn | {"agent": "\u65e5" * 40}] * count, [hook] * count
+        rows = drawn("here:1", seen, columns, lines).split("\n")
+        assert len(rows) <= lines and max(len(row.encode("gb18030")) for row in rows) <= columns
+        if count and lines >= 10:
+            assert f"TURNS ({count})"[:columns] in rows and f"WEBHOOKS BEHIND ({count})"[:columns] in rows
+        if lines == 60 and count == 7:
+            assert len(rows) == 4 + 1 + 2 * (2 + 7)
