@@ -22,6 +22,7 @@ from a2a_grpc.commands.words import UsageError
 from a2a_grpc.config import OptionError, Options
 from a2a_grpc.envoy_app import ENVIRONMENT
 from a2a_grpc.server import STOP_SIGNALS
+from a2a_grpc.telemetry_logs import SWITCH
 
 THREADS: Final = 1
 """Threads in which Envoy reads and writes; Python is busy long before one of them."""
@@ -96,9 +97,13 @@ class _Child:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
 
+    def tell(self, **words: Any) -> None:
+        """Say something that is not answered."""
+        self._writer.write(json.dumps(words).encode() + b"\n")
+
     async def ask(self, **words: Any) -> dict[str, Any]:
         """The answer to a question. Raises UsageError: why there is none."""
-        self._writer.write(json.dumps(words).encode() + b"\n")
+        self.tell(**words)
         line = await self._reader.readline()
         answer: dict[str, Any] = json.loads(line or b'{"failed": "Envoy has ended"}')
         if "failed" in answer:
@@ -123,6 +128,7 @@ async def _live(options: Options, address: str, command: tuple[Any, Sequence[str
         for number in STOP_SIGNALS:
             loop.add_signal_handler(number, stop, number)
         joined: asyncio.Future[_Child] = loop.create_future()
+        loop.add_signal_handler(SWITCH, _switch, joined)
         talk = await asyncio.start_unix_server(lambda *pair: joined.set_result(_Child(*pair)), told["socket"])
         over = asyncio.ensure_future(stopping.wait())
         try:
@@ -137,6 +143,12 @@ async def _live(options: Options, address: str, command: tuple[Any, Sequence[str
             over.cancel()
             await engine.stop()
             talk.close()
+
+
+def _switch(joined: "asyncio.Future[_Child]") -> None:
+    """Pass the signal on, which Envoy does not know; before there is anybody to tell, it changes nothing."""
+    if joined.done():
+        joined.result().tell(switch=True)
 
 
 async def _begin(engine: _Envoy, joined: "asyncio.Future[_Child]", options: Options, report: Any, folder: Path) -> None:

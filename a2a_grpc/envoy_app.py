@@ -58,9 +58,11 @@ class Served:
             try:
                 if "at" in asked:
                     say(report=await self._begin(told, asked["at"]))
-                else:
+                elif "switch" not in asked:
                     await self._server.stop()
                     say(stopped=True)
+                elif self._server is not None:  # which is not answered
+                    importlib.import_module("a2a_grpc.telemetry_logs").switch(self._server.options)
             except Exception as fault:
                 if type(fault).__name__ != "UsageError":
                     logging.getLogger("a2a_grpc").exception("the server could not be started or stopped")

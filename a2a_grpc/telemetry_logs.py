@@ -1,8 +1,7 @@
 """Log lines: for eyes or as JSON, with the ids of what they are about, and their level changed while the server runs.
 
 Laws: ids come from what watches the code that wrote the line (telemetry.HERE), and that of a task from a line that
-begins with it. A line
-says what the code said and nothing of a request (SEC-05, SEC-07).
+begins with it. A line says what the code said and nothing of a request (SEC-05, SEC-07).
 """
 
 import json
@@ -76,12 +75,20 @@ def begin(options: Options) -> None:
     """Write the lines of this process to stderr as the options say. The signal is heard only in a main thread."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Json() if options.log_format == "json" else Console())
-    usual = getattr(logging, options.log_level.upper())
-    logging.basicConfig(level=usual, handlers=[handler], force=True)
+    logging.basicConfig(level=_usual(options), handlers=[handler], force=True)
 
-    def switch(_: int, __: FrameType | None) -> None:
-        root = logging.getLogger()
-        root.setLevel(usual if root.level == logging.DEBUG != usual else logging.DEBUG)
+    def told(_: int, __: FrameType | None) -> None:
+        switch(options)
 
     if threading.current_thread() is threading.main_thread():
-        signal.signal(SWITCH, switch)
+        signal.signal(SWITCH, told)
+
+
+def switch(options: Options) -> None:
+    """Write lines at debug level, and if that is so already, at the level of the options."""
+    root, usual = logging.getLogger(), _usual(options)
+    root.setLevel(usual if root.level == logging.DEBUG != usual else logging.DEBUG)
+
+
+def _usual(options: Options) -> int:
+    return int(getattr(logging, options.log_level.upper()))

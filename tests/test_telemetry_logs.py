@@ -21,6 +21,7 @@ from a2a_grpc.auth import ApiKey
 from a2a_grpc.call import GRPC, JSONRPC, REST, VERSIONS, Call
 from a2a_grpc.errors import TaskNotFoundError
 from a2a_grpc.telemetry_logs import SWITCH, Console, Json, begin
+from tests.hosts import ENVOY, NEEDS_ENVOY
 from tests.test_cli import PATIENCE
 from tests.test_cli import serving as serving_command
 from tests.watched import Watch
@@ -149,8 +150,13 @@ async def test_a_line_for_eyes_ends_with_its_ids(lines: list[str]) -> None:
         assert shown.format(logging.LogRecord("a", logging.INFO, "", 0, "plain", (), None)).endswith("INFO plain")
 
 
-async def test_a_signal_switches_debug_lines_on_and_off(tmp_path: Path) -> None:
-    async with serving_command("--store", "memory:", "--log-format", "json", cwd=tmp_path) as site:
+ENGINES = ["aio", pytest.param("envoy", marks=pytest.mark.skipif(not ENVOY, reason=NEEDS_ENVOY))]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_a_signal_switches_debug_lines_on_and_off(tmp_path: Path, engine: str) -> None:
+    words = ("--store", "memory:", "--log-format", "json", "--engine", engine)
+    async with serving_command(*words, cwd=tmp_path) as site:
         assert site.process.stderr is not None
         async with Client(site.url, binding=REST) as client:
             for text in ("first", "second", "third"):
