@@ -23,13 +23,14 @@ REMEMBERED: Final = 10_000
 class Outcome(NamedTuple):
     """What became of a request. delivered: it was answered with 2xx (PUSH-24). said: else what happened, for the log.
     wait: seconds for which the receiver wants to be left alone. gone: it wants nothing more. ill: the host is to blame,
-    not this one request."""
+    not this one request. status: of the answer, 0 for none."""
 
     delivered: bool = True
     said: str = ""
     wait: float = 0.0
     gone: bool = False
     ill: bool = False
+    status: int = 0
 
 
 class Poster(Protocol):

@@ -115,9 +115,9 @@ class HttpPoster:
 
 def _judge(status: int, retry_after: str) -> Outcome:
     if 200 <= status < 300:
-        return Outcome()
+        return Outcome(status=status)
     ill = status >= 500 or status == 429
-    return Outcome(False, f"status {status}", _seconds(retry_after), status == GONE, ill)
+    return Outcome(False, f"status {status}", _seconds(retry_after), status == GONE, ill, status)
 
 
 def _seconds(retry_after: str) -> float:

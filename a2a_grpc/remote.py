@@ -18,6 +18,7 @@ from a2a_stubs import v1
 
 from a2a_grpc import telemetry
 from a2a_grpc.agent import Failed, Rejected
+from a2a_grpc.call import trace_headers, trace_of
 from a2a_grpc.client import Client
 from a2a_grpc.client_streams import settled
 from a2a_grpc.errors import A2AError, InvalidAgentResponseError
@@ -37,9 +38,6 @@ FINISHED: Final[Mapping[int, str]] = {
     v1.TASK_STATE_REJECTED: "rejected",
 }
 """Why a run is over, or waits, by the state of its task; "" for one that is under way."""
-
-TRACE: Final = ("traceparent", "tracestate")
-"""Headers of the call that a delegation carries on."""
 
 LAST_WORDS: Final = 5.0
 """Seconds in which a run is canceled when who waited for it leaves, and in which its id is waited for before."""
@@ -444,8 +442,11 @@ class RemoteAgent:
     def _told(self, handle: TaskHandle, overrides: Overrides) -> Overrides:
         """What a delegation says of its run: the trace goes on, the run ends with the task, and in its time."""
         call = handle.call
-        traced = {name: call.metadata[name] for name in TRACE if name in call.metadata}
-        headers = {**traced, **telemetry.outgoing_headers(), **overrides.get("headers", {})}
+        headers = {
+            **trace_headers(trace_of(call.metadata)),
+            **telemetry.outgoing_headers(),
+            **overrides.get("headers", {}),
+        }
         told: Overrides = {"cancel_on_abort": True, **overrides, "headers": headers}
         if call.deadline is not None and handle.waited_for:
             left, limit = max(0.0, call.deadline - time.monotonic()), told.get("timeout", self._timeout)

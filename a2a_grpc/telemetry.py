@@ -21,6 +21,7 @@ OK: Final = "OK"
 OPERATION, BINDING, VERSION, CODE = "a2a.operation", "a2a.binding", "a2a.version", "a2a.code"
 AGENT, STATE, RESULT, AT_STORE = "a2a.agent", "a2a.state", "a2a.result", "a2a.store.operation"
 TASK, CONTEXT = "a2a.task.id", "a2a.context.id"
+HTTP_STATUS: Final = "http.response.status_code"
 
 
 class Kind(NamedTuple):
@@ -78,7 +79,7 @@ class Recorder(Protocol):
         """`trace_id` and `span_id` of a span, for log lines; nothing when it is not recorded."""
 
     def end(
-        self, kind: Kind, span: Any, seconds: float, labels: Mapping[str, str], new: Mapping[str, str], failed: bool
+        self, kind: Kind, span: Any, seconds: float, labels: Mapping[str, str], new: Mapping[str, Any], failed: bool
     ) -> None:
         """The act is over. labels: of the measure; new: what the span does not have yet of labels and details."""
 
@@ -138,7 +139,7 @@ class Act:
         kind: Kind,
         name: str,
         labels: dict[str, str],
-        details: dict[str, str] | None = None,
+        details: dict[str, Any] | None = None,
         *,
         parent: Any = None,
         headers: Mapping[str, str] = NO_HEADERS,
@@ -179,7 +180,7 @@ class Act:
         """The act is over, by a fault if one is given; answers how many seconds it took."""
         seconds = time.monotonic() - self._started
         if self._recorder is not None:
-            new: dict[str, str] = {}
+            new: dict[str, Any] = {}
             if self.span is not None:
                 new = {name: value for name, value in (self.labels | self.more).items() if name not in self._begun}
             self._recorder.end(self._kind, self.span, seconds, self.labels, new, failed or fault is not None)

@@ -29,16 +29,20 @@ from prometheus_client.exposition import choose_encoder
 
 from a2a_grpc.call import GRPC, JSONRPC, V03
 from a2a_grpc.config import OptionError, Options
-from a2a_grpc.errors import BY_REASON
+from a2a_grpc.errors import BY_REASON, UnavailableError
 from a2a_grpc.methods import METHODS
 from a2a_grpc.telemetry import (
     BINDING,
     CALL,
     CODE,
     COUNTERS,
+    HTTP_STATUS,
     KINDS,
+    OK,
     OPERATION,
     PUSH,
+    RESULT,
+    STATE,
     VERSION,
     Kind,
     Values,
@@ -98,7 +102,12 @@ class OpenTelemetry:
         whence = trace.set_span_in_context(parent) if parent is not None else _whence(kind, headers)
         links = [Link(last)] if earlier and (last := _context_of(earlier)) else None
         return self._tracer.start_span(
-            name, whence, SpanKind[kind.role], {**_protocol(details), **details}, links, set_status_on_exception=False
+            name,
+            whence,
+            SpanKind[kind.role],
+            {**_protocol(kind, details), **details},
+            links,
+            set_status_on_exception=False,
         )
 
     def enter(self, span: Span | None) -> Any:
@@ -138,10 +147,11 @@ class OpenTelemetry:
         if span is None:
             return
         if span.is_recording():
-            span.set_attributes({**new, **_answered(labels)})
-            code = labels.get(CODE, "error")
+            answered = _answered(kind, labels)
+            span.set_attributes({**new, **answered})
+            code = labels.get(CODE, "")
             if failed and not (kind is CALL and code in BY_REASON and BY_REASON[code].http < 500):
-                span.set_attribute("error.type", code)
+                span.set_attribute("error.type", _error(new, labels, answered))
                 span.set_status(Status(StatusCode.ERROR))
         span.end()
 
@@ -193,12 +203,12 @@ def _context_of(earlier: str) -> trace.SpanContext | None:
 # -- the semantic conventions
 
 
-def _protocol(details: Mapping[str, Any]) -> Mapping[str, str]:
-    return _of_wire(details[OPERATION], details[BINDING], details[VERSION]) if BINDING in details else {}
+def _protocol(kind: Kind, details: Mapping[str, Any]) -> Mapping[str, str]:
+    return _of_wire(kind, details[OPERATION], details[BINDING], details[VERSION]) if BINDING in details else {}
 
 
 @cache
-def _of_wire(operation: str, binding: str, version: str) -> Mapping[str, str]:
+def _of_wire(kind: Kind, operation: str, binding: str, version: str) -> Mapping[str, str]:
     """What the conventions say of an operation on a wire: names and routes as they are there."""
     name = METHOD_NAMES.get(operation, operation) if version == V03 else operation
     method = METHODS.get(version, {}).get(name)
@@ -207,21 +217,31 @@ def _of_wire(operation: str, binding: str, version: str) -> Mapping[str, str]:
     if binding == GRPC:
         return {"rpc.system.name": "grpc", "rpc.method": method.path.lstrip("/")}
     if binding == JSONRPC:
-        return {"rpc.system.name": "jsonrpc", "rpc.method": JSONRPC_NAMES[operation] if version == V03 else operation}
-    return {"http.request.method": method.routes[0].verb, "http.route": method.routes[0].template}
+        told = JSONRPC_NAMES[operation] if version == V03 else operation
+        return {"rpc.system.name": "jsonrpc", "jsonrpc.protocol.version": "2.0", "rpc.method": told}
+    route = "http.route" if kind is CALL else "url.template"
+    return {"http.request.method": method.routes[0].verb, route: method.routes[0].template}
 
 
-def _answered(labels: Mapping[str, str]) -> Mapping[str, str | int]:
+def _answered(kind: Kind, labels: Mapping[str, str]) -> Mapping[str, str | int]:
     """How the wire said that it went."""
     binding, code = labels.get(BINDING, ""), labels.get(CODE, "")
     error = BY_REASON.get(code)
-    if not binding or (error is None and code != "OK"):
+    if not binding or (error is None and code != OK):
         return {}
     if binding == GRPC:
         return {"rpc.response.status_code": error.grpc.name if error else code}
+    if error is UnavailableError and kind is not CALL:
+        return {}  # a connection may have broken before there was an answer
     if binding == JSONRPC:
         return {"rpc.response.status_code": str(error.jsonrpc)} if error else {}
-    return {"http.response.status_code": error.http if error else 200}
+    return {HTTP_STATUS: error.http if error else 200}
+
+
+def _error(new: Mapping[str, Any], labels: Mapping[str, str], answered: Mapping[str, str | int]) -> str:
+    """What an error is called: by the wire's own status, if there was one, else by what its measure says."""
+    statuses = (*answered.values(), new.get(HTTP_STATUS), *map(labels.get, (CODE, RESULT, STATE)))
+    return str(next(filter(None, statuses), "_OTHER"))
 
 
 # -- exporters

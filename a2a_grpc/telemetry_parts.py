@@ -10,6 +10,7 @@ import hashlib
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import aclosing, contextmanager
+from functools import lru_cache
 from inspect import iscoroutinefunction
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -29,6 +30,7 @@ from a2a_grpc.telemetry import (
     CODE,
     CONTEXT,
     HERE,
+    HTTP_STATUS,
     LEASES_LOST,
     OK,
     OPERATION,
@@ -55,12 +57,18 @@ calls: Final = logging.getLogger("a2a_grpc.calls")
 FLUSH_SECONDS: Final = 0.8
 """Seconds that a stopping server waits for a collector."""
 
+UNREACHABLE: Final = "UNREACHABLE"
+"""The code of a call of another agent to which there was no connection."""
+
 LONGEST_ID: Final = 128
 """Most characters of an id that a caller has made up; ours have 36."""
 
 SHOWN: Final = 1000
 """Most characters of a message in a line at debug level."""
 
+
+PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
+"""Ports of addresses that name none."""
 
 SPANNED: Final = frozenset({"commit", "remember_reply"})
 """The operations of a store that make a span; the others are measured only."""
@@ -357,13 +365,15 @@ class _WatchedPoster:
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
         """See Poster."""
         labels = {RESULT: "broken off"}
-        details = {"server.address": urlsplit(url).hostname or "", "http.request.method": "POST"}
+        details = {**_server(url), "http.request.method": "POST"}
         act = Act(self._telemetry, PUSH, "push", labels, details, headers=headers)
         try:
             with act:
                 outcome: Outcome = await self._poster.post(url, {**headers, **act.headers()}, body)
             labels[RESULT] = _result(outcome)
             act.more["a2a.push.said"] = outcome.said
+            if outcome.status:
+                act.more[HTTP_STATUS] = outcome.status
             return outcome
         finally:
             act.end(failed=labels[RESULT] != "delivered")
@@ -383,8 +393,7 @@ class _WatchedWire:
         entry = self._entry
         version = ".".join(entry.protocol_version.split(".")[:2])
         labels = {OPERATION: operation, BINDING: entry.protocol_binding, VERSION: version}
-        address = urlsplit(entry.url if "://" in entry.url else f"//{entry.url}").hostname or ""
-        return Act(self._telemetry, REMOTE, operation, labels, {"server.address": address})
+        return Act(self._telemetry, REMOTE, operation, labels, dict(_server(entry.url)))
 
     async def unary(self, operation: str, request: Any, headers: Mapping[str, str]) -> Any:
         """See Wire."""
@@ -396,8 +405,7 @@ class _WatchedWire:
             fault = raised
             raise
         finally:
-            act.labels[CODE] = code_of(fault)
-            act.end(fault)
+            _end(act, fault)
 
     async def stream(
         self, operation: str, request: Any, headers: Mapping[str, str]
@@ -413,5 +421,20 @@ class _WatchedWire:
             fault = raised
             raise
         finally:
-            act.labels[CODE] = code_of(fault)
-            act.end(failed=act.labels[CODE] not in (OK, "CANCELED"))
+            _end(act, fault)
+
+
+def _end(act: Act, fault: BaseException | None) -> None:
+    act.labels[CODE] = code = UNREACHABLE if isinstance(fault, ConnectionError) else code_of(fault)
+    act.end(failed=code not in (OK, "CANCELED"))
+
+
+@lru_cache(1024)
+def _server(url: str) -> Mapping[str, Any]:
+    """Whom a request goes to; the rest of an address may hold secrets."""
+    try:
+        parts = urlsplit(url if "://" in url else f"//{url}")
+        port = parts.port or PORTS.get(parts.scheme)
+    except ValueError:
+        return {}
+    return {"server.address": parts.hostname or ""} | ({"server.port": port} if port else {})

@@ -18,6 +18,7 @@ from tests.fronts import WIRES
 SCHEMA = {"type": "object", "properties": {"size": {"type": "string"}}}
 STARTED: dict[str, asyncio.Event] = {}
 CANCELED: dict[str, asyncio.Event] = {}
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
 def make(streaming: bool = True) -> Agent:
@@ -238,8 +239,8 @@ async def test_a_question_comes_up_through_an_agent_and_its_answer_goes_down(
         assert (await agent.generate("one")).data == {"said": "one ", "data": {"n": 1}}
         asked = await agent.generate("ask")
         assert asked.suspended == ("input", "Which size?", {"sizes": ["S", "L"]}, SCHEMA)
-        done = await agent.resume({"size": "L"}, run_id=asked.run_id, headers={"traceparent": "00-b"})
-        assert done.data["data"] == {"answered": {"size": "L"}, "trace": "00-b"}
+        done = await agent.resume({"size": "L"}, run_id=asked.run_id, headers={"traceparent": PARENT})
+        assert done.data["data"] == {"answered": {"size": "L"}, "trace": PARENT}
         login = await agent.generate("auth")
         assert login.suspended is not None and login.suspended[:2] == ("auth", "Log in at the shop")
         assert (await agent.resume("done", run_id=login.run_id)).data["data"]["answered"] == "done"
