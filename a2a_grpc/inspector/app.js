@@ -13,7 +13,7 @@ const OWN = new URL("../", location.href).href;
 
 const at = (id) => document.getElementById(id);
 const calls = new Calls();
-const connection = { card: {}, places: [], caller: null, lister: null, attempt: null };
+const connection = { card: {}, places: [], caller: null, lister: null, attempt: null, origin: location.origin, secret: "" };
 const chat = new Chat(connection);
 let leaving = new AbortController();
 
@@ -63,6 +63,7 @@ function show() {
 /** Leave the server there was, at once, for the one of the form: what is said in between would reach the wrong one. */
 async function reconnect() {
   const attempt = {};
+  forget();
   Object.assign(connection, { card: {}, places: [], caller: null, lister: null, attempt });
   tell(null);
   show();
@@ -78,6 +79,13 @@ async function reconnect() {
   show();
 }
 
+/** What was typed for one server is not for another. */
+function forget() {
+  const { origin } = new URL(at("address").value);
+  if (origin !== connection.origin && at("secret").value === connection.secret) at("secret").value = "";
+  Object.assign(connection, { origin, secret: at("secret").value });
+}
+
 function secrets() {
   const scheme = at("scheme").value;
   at("secret-label").hidden = !scheme;
@@ -89,5 +97,6 @@ at("scheme").replaceChildren(...SCHEMES.map(([value, text]) => h("option", { val
 at("scheme").addEventListener("change", secrets);
 at("wire").addEventListener("change", () => { choose(); show(); });
 at("connection").addEventListener("submit", (event) => { event.preventDefault(); chat.clear(); reconnect(); });
+document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); at("view").focus(); });
 window.addEventListener("hashchange", () => { tell(null); show(); at("view").focus({ preventScroll: true }); });
 reconnect();

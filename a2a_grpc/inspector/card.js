@@ -14,7 +14,10 @@ export async function readCard(address, credentials) {
   const url = address.endsWith(".json") ? address : address.replace(/\/$/, "") + WELL_KNOWN;
   let reply;
   try {
-    reply = await fetch(url, { headers: credentialHeaders(credentials), cache: "no-cache" });
+    const headers = credentialHeaders(credentials);
+    // A browser would take headers of one's own along to wherever a redirect leads.
+    const redirect = Object.keys(headers).length ? "error" : "follow";
+    reply = await fetch(url, { headers, redirect, cache: "no-cache" });
   } catch (fault) {
     throw new AgentError(`${url} cannot be reached from this page (${fault.message}); it may not allow other origins`);
   }

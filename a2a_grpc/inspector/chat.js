@@ -6,7 +6,13 @@ import { ENDED, fold, PAUSED, stateWords } from "./fold.js";
 import { answerForm } from "./forms.js";
 import { partsShown, SCHEMA } from "./parts.js";
 
+/** How many pixels above its end a conversation still counts as being read there. */
+const NEAR = 80;
+
 const said = (who, parts) => h("div", { class: `said ${who}` }, h("p", { class: "who" }, who === "user" ? "You" : "Agent"), partsShown(parts));
+
+const artifactShown = ({ name, parts }) => h("article", { class: "artifact", "aria-label": name || "Artifact" },
+  name && h("p", { class: "who" }, name), partsShown(parts));
 
 /** A turn in the transcript: one task, or a message instead of one. */
 class Turn {
@@ -14,9 +20,12 @@ class Turn {
     this.chat = chat;
     this.task = null;
     this.last = undefined;
+    this.drawn = [];
+    this.waits = false;
+    this.artifacts = h("div", {});
     this.body = h("div", {});
     this.line = h("p", { class: "state" });
-    this.element = h("li", { class: "turn" }, this.body, this.line);
+    this.element = h("li", { class: "turn" }, this.artifacts, this.body, this.line);
   }
 
   take({ id, event }) {
@@ -24,22 +33,44 @@ class Turn {
     if (event.message) {
       this.chat.contextId = event.message.contextId;
       this.body.replaceChildren(said("agent", event.message.parts));
+      this.chat.toEnd();
     } else {
       this.task = fold(this.task, event);
       this.chat.contextId = this.task.contextId;
-      this.body.replaceChildren(...this.#content());
+      this.#soon();
     }
     this.show();
   }
 
-  #content() {
+  /** Events may come faster than anybody can see. */
+  #soon() {
+    if (!this.waits) requestAnimationFrame(() => { this.waits = false; this.#draw(); });
+    this.waits = true;
+  }
+
+  /** Draw what has changed, and leave alone what somebody may be reading, or be at with the keyboard. */
+  #draw() {
     const { status, artifacts = [] } = this.task;
-    const state = stateWords(status.state);
+    const follow = this.chat.atEnd;
+    artifacts.forEach((artifact, index) => {
+      const there = this.artifacts.children[index];
+      if (there && this.drawn[index] === artifact) return;
+      if (there) there.replaceWith(artifactShown(artifact));
+      else this.artifacts.append(artifactShown(artifact));
+    });
+    while (this.artifacts.children.length > artifacts.length) this.artifacts.lastChild.remove();
+    this.drawn = artifacts;
+    if (this.status !== status) {
+      this.status = status;
+      this.body.replaceChildren(...this.#last(status));
+    }
+    if (follow) this.chat.toEnd();
+  }
+
+  #last({ state, message }) {
     return [
-      ...artifacts.map((artifact) => h("article", { class: "artifact", "aria-label": artifact.name || "Artifact" },
-        artifact.name && h("p", { class: "who" }, artifact.name), partsShown(artifact.parts))),
-      status.message && h("div", { class: `status ${state.replaceAll(" ", "-")}` }, partsShown(status.message.parts)),
-      PAUSED.has(status.state) && this.#form(status.message),
+      message && h("div", { class: `status ${stateWords(state).replaceAll(" ", "-")}` }, partsShown(message.parts)),
+      PAUSED.has(state) && this.#form(message),
     ].filter(Boolean);
   }
 
@@ -56,6 +87,11 @@ class Turn {
     const running = this.chat.reading === this;
     const state = this.task?.status?.state;
     const open = this.task && !ENDED.has(state);
+    this.element.setAttribute("aria-busy", running);
+    // The buttons stay where they are while nothing changes, or nobody could press one.
+    const now = [running, this.task?.id, state].join();
+    if (this.shown === now) return;
+    this.shown = now;
     this.line.replaceChildren(...[
       this.task && badge(stateWords(state)),
       running && button("Stop reading", () => this.chat.stop()),
@@ -94,6 +130,15 @@ export class Chat {
     this.element = h("section", { class: "chat", "aria-label": "Chat" }, this.scroll, this.form);
   }
 
+  /** Whether the end can be seen, so that whoever reads further up is left there. */
+  get atEnd() {
+    return this.scroll.scrollHeight - this.scroll.scrollTop - this.scroll.clientHeight < NEAR;
+  }
+
+  toEnd() {
+    this.scroll.scrollTop = this.scroll.scrollHeight;
+  }
+
   /** Forget the conversation; tasks go on. */
   clear() {
     this.stop();
@@ -117,6 +162,7 @@ export class Chat {
     this.stop();
     const turn = new Turn(this);
     this.log.append(h("li", {}, said("user", parts)), turn.element);
+    this.toEnd();
     const message = {
       messageId: crypto.randomUUID?.() ?? String(Math.random()).slice(2), role: "ROLE_USER", parts,
       ...(this.contextId && { contextId: this.contextId }), ...(taskId && { taskId }),
@@ -136,7 +182,6 @@ export class Chat {
     try {
       for await (const one of this.connection.caller.stream(operation, params, { signal: control.signal, after })) {
         turn.take(one);
-        this.scroll.scrollTop = this.scroll.scrollHeight;
       }
     } catch (fault) {
       if (fault.name !== "AbortError") throw fault;

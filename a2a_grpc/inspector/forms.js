@@ -6,7 +6,10 @@ import { choice, field, h } from "./dom.js";
 /** Fields by the type of a schema: how to make the input, how to read its value. */
 const INPUTS = {
   string: ({ format, minLength, maxLength, pattern, default: value }) => [
-    h("input", { type: { date: "date", email: "email", uri: "url" }[format] ?? "text", minlength: minLength, maxlength: maxLength, pattern, value }),
+    h("input", {
+      type: { date: "date", email: "email", uri: "url", password: "password" }[format] ?? "text",
+      minlength: minLength, maxlength: maxLength, pattern: pattern && `.*(?:${pattern}).*`, value,
+    }),
     (input) => input.value,
   ],
   integer: ({ minimum, maximum, default: value }) => [
@@ -20,19 +23,38 @@ const INPUTS = {
   boolean: ({ default: value }) => [h("input", { type: "checkbox", checked: value === true }), (input) => input.checked],
 };
 
-function enumerated(values, required) {
-  const select = choice([...(required ? [] : [["", ""]]), ...values.map((value, index) => [index, String(value)])]);
-  return [select, () => values[Number(select.value)]];
+/** The values that there are, each with what it is called; null where a schema has no list of them. */
+function named({ enum: values, oneOf }) {
+  if (values) return values.map((value) => ({ const: value, title: String(value) }));
+  return oneOf?.every((one) => "const" in one) ? oneOf.map((one) => ({ title: String(one.const), ...one })) : null;
+}
+
+function enumerated(values, required, given) {
+  const select = choice([...(required ? [] : [["", ""]]), ...values.map(({ title }, index) => [index, title])]);
+  const index = values.findIndex((one) => one.const === given);
+  if (index >= 0) select.value = index;
+  return [select, () => values[Number(select.value)].const];
+}
+
+function isJson(text) {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return text === "";
+  }
 }
 
 function json(schema) {
-  const input = h("textarea", { rows: 3, placeholder: "JSON" });
+  const check = () => input.setCustomValidity(isJson(input.value) ? "" : "This is not JSON.");
+  const input = h("textarea", { rows: 3, placeholder: "JSON", oninput: check });
   if (schema.default !== undefined) input.value = JSON.stringify(schema.default);
   return [input, () => JSON.parse(input.value)];
 }
 
 function made(schema, name, required) {
-  const [input, read] = schema.enum ? enumerated(schema.enum, required) : (INPUTS[schema.type] ?? json)(schema);
+  const values = named(schema);
+  const [input, read] = values ? enumerated(values, required, schema.default) : (INPUTS[schema.type] ?? json)(schema);
   input.required = required && input.type !== "checkbox";
   if (schema.description) input.title = schema.description;
   const told = schema.title ?? name;

@@ -30,11 +30,22 @@ function bytesOf(raw) {
   return Uint8Array.from(plain, (letter) => letter.charCodeAt(0));
 }
 
-function file({ raw, mediaType = "application/octet-stream", filename }) {
-  const bytes = bytesOf(raw);
-  const href = URL.createObjectURL(new Blob([bytes], { type: SHOWN.test(mediaType) ? mediaType : "application/octet-stream" }));
+/** Address and size of each file that was shown; it may be drawn often. */
+const FILES = new WeakMap();
+
+function addressed(part, type) {
+  if (!FILES.has(part)) {
+    const bytes = bytesOf(part.raw);
+    FILES.set(part, { href: URL.createObjectURL(new Blob([bytes], { type })), size: bytes.length });
+  }
+  return FILES.get(part);
+}
+
+function file(part) {
+  const { mediaType = "application/octet-stream", filename } = part;
+  const { href, size } = addressed(part, SHOWN.test(mediaType) ? mediaType : "application/octet-stream");
   const name = filename || "file";
-  const down = h("a", { href, download: name, class: "file" }, `${name} (${mediaType}, ${bytes.length.toLocaleString()} bytes)`);
+  const down = h("a", { href, download: name, class: "file" }, `${name} (${mediaType}, ${size.toLocaleString()} bytes)`);
   return SHOWN.test(mediaType) ? h("figure", {}, h("img", { src: href, alt: name }), h("figcaption", {}, down)) : down;
 }
 

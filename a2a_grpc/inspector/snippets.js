@@ -20,15 +20,27 @@ function curl(call) {
   return [...lines, quoted(call.url)].join(" \\\n  ");
 }
 
+/** Headers that have another place in gRPC, or none. */
+const NOT_IN_GRPC = new Set(["A2A-Version", "Accept", "Content-Type"]);
+
+/** The address of a gRPC interface as a URL. secure: whether the agent's other addresses have TLS. */
+function grpcUrl(url, secure) {
+  const [, scheme, rest] = /^(?:(\w+):\/\/)?(.*)$/.exec(url);
+  const tls = scheme ? ["https", "grpcs"].includes(scheme) : secure || rest.endsWith(":443");
+  return `${tls ? "https" : "http"}://${rest.replace(/\/$/, "")}`;
+}
+
 /** Where gRPC is, from the card; told when there is none. */
 function buf(call, card) {
   const found = (card.supportedInterfaces ?? []).find(({ protocolBinding, protocolVersion }) =>
     protocolBinding === "GRPC" && protocolVersion !== OLD);
   if (!found) return "# The card lists no gRPC interface of v1.0";
-  const url = /^\w+:\/\//.test(found.url) ? found.url : `http://${found.url}`;
-  const lines = ["buf curl --protocol grpc --http2-prior-knowledge", "-H 'A2A-Version: 1.0'"];
+  const url = grpcUrl(found.url, call.place.url.startsWith("https:"));
+  const params = found.tenant ? { tenant: found.tenant, ...call.params } : call.params;
+  const lines = ["buf curl --protocol grpc", "-H 'A2A-Version: 1.0'"];
+  for (const [name, value] of Object.entries(call.headers)) if (!NOT_IN_GRPC.has(name)) lines.push(`-H ${quoted(`${name}: ${value}`)}`);
   for (const name of call.secret) lines.push(`-H "${name}: ${SECRET}"`);
-  return [...lines, `-d ${quoted(JSON.stringify(call.params))}`, quoted(`${url}/lf.a2a.v1.A2AService/${call.operation}`)].join(" \\\n  ");
+  return [...lines, `-d ${quoted(JSON.stringify(params))}`, quoted(`${url}/lf.a2a.v1.A2AService/${call.operation}`)].join(" \\\n  ");
 }
 
 function python(call) {
