@@ -96,6 +96,8 @@ class Dialer:
             self._session = await self._resources.enter_async_context(
                 aiohttp.ClientSession(
                     timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+                    # A cookie that came for one caller of a gateway must not go with the calls of another.
+                    cookie_jar=aiohttp.DummyCookieJar(),
                     connector=aiohttp.TCPConnector(limit=self._channel.connections, ssl=http_tls(self._tls)),
                 )
             )

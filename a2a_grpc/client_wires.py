@@ -360,12 +360,12 @@ class GrpcWire:
         asked, read = health_pb2.HealthCheckRequest(), health_pb2.HealthCheckResponse.FromString
         ask = channel.unary_unary(HEALTH, type(asked).SerializeToString, read)
         try:
-            status = (await ask(asked)).status
+            told = await ask(asked)
         except grpc.aio.AioRpcError as fault:
             if fault.code() is grpc.StatusCode.UNAVAILABLE:
                 raise _grpc_error(fault) from None
         else:
-            if status == health_pb2.HealthCheckResponse.NOT_SERVING:
+            if told is not None and told.status == health_pb2.HealthCheckResponse.NOT_SERVING:  # None: no answer at all
                 raise UnavailableError(f"{self._url} says that it takes no calls")
 
     async def _connected(self) -> tuple[grpc.aio.Channel, Any]:

@@ -38,6 +38,7 @@ from a2a_grpc.errors import (
 from a2a_grpc.gateway_log import Log, Source
 from a2a_grpc.gateway_tasks import CONFIGS, READ, Asking, Keeper
 from a2a_grpc.protojson import encode
+from a2a_grpc.service import ENDED
 from a2a_grpc.tasks.engine import Engine
 from a2a_grpc.tasks.state import TERMINAL
 
@@ -88,7 +89,8 @@ class Upstream(v1_grpc.A2AServiceServicer):
     as of Client; one that it refuses is never used, and a gateway without another is not ready.
     buffer: bytes of events that are kept for an upstream whose card does not say that its streams can be resumed, so
     that readers resume them here: all together in this process, or, where the server has a store that outlives it, of
-    each task there, also after a restart and for other servers on that store; default 0: none.
+    each task there, also after a restart and for other servers on that store; default 0: none. The default of the
+    server's options is a file, as for agents.
     push: "pass" (default): push notification configs are the upstream's, which delivers; "own": they are kept and
     delivered by the server that this is in, with its option `push_notifications`, also where the upstream knows nothing
     of them.
@@ -305,8 +307,9 @@ class Upstream(v1_grpc.A2AServiceServicer):
                 else:
                     self._stir(request)
                     source = (self._kept if self._logs else self._passed)(client, operation, request, call)
-                if call.version == V03 and isinstance(request, v1.SubscribeToTaskRequest):
-                    source = self._or_ended(source, client, request, call)
+                if isinstance(request, v1.SubscribeToTaskRequest):
+                    old = call.version == V03
+                    source = self._or_ended(source, client, request, call) if old else _unless_ended(source, call)
                 async with aclosing(source) as events:
                     async for event in events:
                         self._tasks.discard(task)  # what waits for the reader does not wait for the upstream
@@ -455,6 +458,17 @@ def _with_id(request: Any) -> Any:
 def _is_plain(value: str) -> bool:
     """Whether every wire can carry a header's value."""
     return value.isascii() and value.isprintable()
+
+
+async def _unless_ended(events: Source, call: Call) -> Source:
+    """What a subscription gives; a task that has ended is refused in v1.0, and answered in v0.3 (SUB-04, V03-29)."""
+    begun = call.resume is not None
+    async with aclosing(events):
+        async for event in events:
+            if not begun and event.HasField("task") and event.task.status.state in TERMINAL:
+                raise UnsupportedOperationError(ENDED)
+            begun = True
+            yield event
 
 
 async def _all_numbered(events: Source, call: Call) -> Source:

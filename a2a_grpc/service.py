@@ -40,6 +40,9 @@ from a2a_grpc.tasks.store import PushConfig, Scope, TaskQuery
 _EVERY: Final = 1_000_000
 """More push configs than a task can have."""
 
+ENDED: Final = "The task is terminal; there is nothing to subscribe to"
+"""Why a task that has ended takes no subscriber in v1.0 (SUB-04)."""
+
 ExtendedCard = Callable[[Call], Awaitable[v1.AgentCard | None]]
 
 Owner = Callable[[Call], str]
@@ -173,7 +176,7 @@ class A2AService(v1_grpc.A2AServiceServicer):
         if call.resume is not None and (call.resume < after or not ended):
             after = call.resume  # the reader has the task as it was then: it gets events, and none twice
         elif ended and call.version != V03:
-            raise UnsupportedOperationError("The task is terminal; there is nothing to subscribe to")
+            raise UnsupportedOperationError(ENDED)
         else:
             yield self._numbered(view.sequence, v1.StreamResponse(task=self._trimmed(view.task, None)), call)
             if ended:

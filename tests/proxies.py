@@ -6,6 +6,7 @@ Laws: it knows bytes only; nothing happens but what the test asks for.
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from ssl import SSLContext
 
 from a2a_stubs import v1
 
@@ -74,10 +75,10 @@ class Proxy:
 
 
 @asynccontextmanager
-async def proxy(target: str) -> AsyncIterator[Proxy]:
-    """A running proxy before `host:port`."""
+async def proxy(target: str, context: SSLContext | None = None) -> AsyncIterator[Proxy]:
+    """A running proxy before `host:port`; context: for TLS up to there."""
     made = Proxy(target)
-    server = await asyncio.start_server(made.carry, "127.0.0.1", 0)
+    server = await asyncio.start_server(made.carry, "127.0.0.1", 0, ssl=context)
     made.address = "{}:{}".format(*server.sockets[0].getsockname())
     try:
         yield made

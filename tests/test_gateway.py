@@ -20,6 +20,7 @@ import pytest
 from a2a_stubs import google, v1, v1_grpc
 
 from a2a_grpc import auth, errors
+from a2a_grpc.agent import Agent, TaskHandle
 from a2a_grpc.call import GRPC, JSONRPC, REST, RESUME_EXTENSION, V03, V1
 from a2a_grpc.cards import fronted
 from a2a_grpc.client import Client
@@ -52,7 +53,7 @@ async def back() -> AsyncIterator[Server]:
         yield server
 
 
-@pytest.mark.requirement("EQ-02", "EQ-03", "ERR-15", "CARD-07")
+@pytest.mark.requirement("EQ-02", "EQ-03", "ERR-15", "CARD-07", "SUB-04", "V03-29")
 @pytest.mark.parametrize(("binding", "version"), WIRES)
 async def test_an_agent_answers_through_a_gateway_as_it_does_directly(back: Server, binding: str, version: str) -> None:
     async with gateway(back.http_url, binding=binding, version=version) as front:
@@ -96,6 +97,15 @@ async def converse(through: Client, direct: Client, *, listing: bool) -> None:
         lambda client: anext(client.stream(asking("x", task_id="nowhere"))),
     ):
         assert told(await failure(wrong(through))) == told(await failure(wrong(direct)))
+    assert await late(through, done.id) == await late(direct, done.id)
+
+
+async def late(client: Client, task_id: str) -> Any:
+    """What a subscription to a task gives that has ended: v1.0 refuses it, v0.3 shows the task."""
+    try:
+        return [event async for event in client.subscribe(task_id)]
+    except errors.A2AError as fault:
+        return told(fault)
 
 
 @pytest.mark.requirement("ERR-03", "ERR-06", "ERR-10")
@@ -210,6 +220,28 @@ async def test_deadline_trace_and_extensions_go_on_and_nothing_that_is_not_on_th
     assert call.metadata["x-own"] == "secret" and call.metadata["x-mine"] == "m"
     assert call.metadata["traceparent"] == "00-1-2-01" and call.metadata["authorization"] == "Bearer x"
     assert not {"x-other", "cookie"} & call.metadata.keys()
+
+
+@pytest.mark.requirement("SEC-07")
+@pytest.mark.parametrize(("binding", "version"), WIRES)
+async def test_a_trace_goes_on_from_every_wire_to_every_wire_though_nothing_is_watched(
+    binding: str, version: str
+) -> None:
+    sent = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "vendor=1"}
+    heard: list[dict[str, str]] = []
+    agent = Agent(name="Last", description="Hears.", version="1", skills=[])
+
+    @agent.handle
+    async def hear(task: TaskHandle) -> str:
+        heard.append({name: value for name, value in task.call.metadata.items() if name in ("x-mine", *sent)})
+        return "heard"
+
+    async with serve(agent) as back, gateway(back.http_url, binding=binding, version=version) as front:
+        for wire in WIRES:
+            async with wire_of(front, *wire, headers={**sent, "x-mine": "stays"}) as client:
+                await client.send(asking("x"))
+                assert [event async for event in client.stream(asking("x"))]
+    assert heard == [sent] * 2 * len(WIRES)
 
 
 async def test_a_credential_for_the_gateway_stays_there() -> None:

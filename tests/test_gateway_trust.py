@@ -12,6 +12,7 @@ import aiohttp
 import grpc.aio
 import pytest
 from a2a_stubs import v1, v1_grpc
+from aiohttp import web
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from a2a_grpc import auth, errors
@@ -30,6 +31,7 @@ from a2a_grpc.testing import serve
 from a2a_grpc.verification import Verifier
 from tests import test_auth_mtls
 from tests.fronts import eventually, failure, gateway, wire_of
+from tests.peers import card_of, entry, listening
 from tests.signed_cards import keys_for
 from tests.test_auth_mtls import ALICE, SAID, certs
 
@@ -176,3 +178,23 @@ async def test_what_is_secret_in_an_address_is_in_no_log_line_and_no_error(caplo
         await Client.connect(address)
     assert "127.0.0.1:1/in" in str(told.value) and "127.0.0.1:1/in" in caplog.text
     assert "hush" not in str(told.value) + caplog.text
+
+
+@pytest.mark.requirement("SEC-05")
+async def test_a_cookie_that_an_agent_gives_to_one_caller_goes_with_the_call_of_no_other() -> None:
+    shown: list[str] = []
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        if request.path.endswith("agent-card.json"):
+            place = f"http://localhost:{request.url.port}"
+            return web.json_response(card_of(entry(REST, place)))
+        shown.append(request.headers.get("cookie", ""))
+        reply = web.json_response({"id": "t1", "status": {"state": "TASK_STATE_WORKING"}})
+        reply.set_cookie("session", request.headers["authorization"])
+        return reply
+
+    async with listening(answer) as address, gateway(f"http://localhost:{address.rpartition(':')[2]}") as front:
+        for name in ("ann", "bob"):
+            async with wire_of(front, REST, V1, headers={"authorization": name}) as client:
+                assert (await client.get("t1")).id == "t1"
+    assert shown == ["", ""]

@@ -316,3 +316,23 @@ async def test_plain_functions_delegate_without_await(back: Server) -> None:
 
     async with chain(back, works) as agent:
         assert (await agent.generate("go")).text == "one !"
+
+
+@pytest.mark.requirement("SEC-07")
+@pytest.mark.parametrize("streaming", [True, False])
+async def test_the_trace_of_a_call_goes_on_with_what_is_delegated_though_nothing_is_watched(streaming: bool) -> None:
+    sent = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "vendor=1"}
+    heard: list[dict[str, str]] = []
+    last = Agent(name="Last", description="Hears.", version="1", skills=[], streaming=streaming)
+
+    @last.handle
+    async def hear(task: TaskHandle) -> str:
+        heard.append({name: value for name, value in task.call.metadata.items() if name in ("x-mine", *sent)})
+        return "heard"
+
+    async def works(task: TaskHandle, remote: RemoteAgent) -> str:
+        return (await task.delegate(remote, "hear")).text
+
+    async with serve(last) as server, chain(server, works) as agent:
+        await agent.generate("go", headers={**sent, "x-mine": "stays"})
+    assert heard == [sent]

@@ -67,14 +67,15 @@ class Serving(NamedTuple):
 
 
 async def launch(
-    folder: Path, *words: str, agent: str = "worker", **environment: str
+    folder: Path, *words: str, agent: str = "worker", gateway: str = "", **environment: str
 ) -> tuple[asyncio.subprocess.Process, Path]:
     """A `serve` on free ports, told where to keep tasks; its log goes to a file of its own. agent: one of workers.py,
-    or with its module."""
+    or with its module. gateway: the address of an agent that is served in its place."""
     path = folder / f"log-{uuid.uuid4().hex}"
+    served = ("serve", agent if ":" in agent else f"tests.faults.workers:{agent}")
     with path.open("wb") as log:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "a2a_grpc", "serve", agent if ":" in agent else f"tests.faults.workers:{agent}"),
+            *(sys.executable, "-m", "a2a_grpc", *(("gateway", "--upstream", gateway) if gateway else served)),
             *("--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--store", f"sqlite:{folder / 'a2a.db'}", *words),
             cwd=folder,
             env=ENVIRONMENT | environment,
@@ -85,9 +86,9 @@ async def launch(
 
 
 @asynccontextmanager
-async def serving(folder: Path, *words: str, agent: str = "worker", **environment: str) -> AsyncIterator[Serving]:
-    """A serving process that is ready; killed at the end if it still runs."""
-    process, log = await launch(folder, *words, agent=agent, **environment)
+async def serving(folder: Path, *words: str, **more: str) -> AsyncIterator[Serving]:
+    """A serving process that is ready, as of `launch`; killed at the end if it still runs."""
+    process, log = await launch(folder, *words, **more)
     assert process.stdout is not None
     try:
         told: dict[str, str] = {}

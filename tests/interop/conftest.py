@@ -27,10 +27,11 @@ PORTS = ("--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--log-level", "warni
 
 
 class Served(NamedTuple):
-    """Where the agent is: base URL without a last slash, and `host:port` of gRPC."""
+    """Where the agent is: base URL without a last slash, and `host:port` of gRPC. lists: whether it lists tasks."""
 
     url: str
     grpc: str
+    lists: bool = True
 
 
 @contextmanager
@@ -63,21 +64,34 @@ def serving(log: Path, *options: str, command: tuple[str, ...] = SERVE) -> Itera
 WITHOUT_ENVOY = pytest.mark.skipif(not ENVOY, reason=NEEDS_ENVOY)
 WEB = pytest.param("envoy", marks=WITHOUT_ENVOY)
 """The engine that speaks gRPC-Web."""
-GATEWAY = "gateway"
 
 
-@pytest.fixture(scope="session", params=("aio", WEB, GATEWAY))
+class Way(NamedTuple):
+    """How a gateway calls the agent behind it: words of its options."""
+
+    binding: str
+    version: str
+
+
+WAYS = (Way("grpc", "1.0"), Way("jsonrpc", "0.3"), Way("rest", "1.0"))
+GATEWAYS = {"-".join(("gateway", *way)): way for way in WAYS}
+FRONTS = ("aio", WEB, next(iter(GATEWAYS)))
+"""What differs in how it looks from outside; what is behind a gateway only shows in the answers of the agent."""
+
+
+@pytest.fixture(scope="session", params=("aio", WEB, *GATEWAYS))
 def served(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Served]:
-    """The agent at both versions, by each engine, and through a gateway that calls it by gRPC 1.0."""
+    """The agent at both versions, by each engine, and through gateways that call it in several ways."""
     folder = tmp_path_factory.mktemp("served")
-    if request.param != GATEWAY:
+    if request.param not in GATEWAYS:
         with serving(folder / "log", "--engine", request.param) as address:
             yield address
         return
+    way = GATEWAYS[request.param]
     with serving(folder / "agent.log") as behind:
-        command = ("gateway", "--upstream", behind.url, "--upstream-binding", "grpc", "--upstream-version", "1.0")
-        with serving(folder / "log", command=command) as address:
-            yield address
+        words = ("--upstream-binding", way.binding, "--upstream-version", way.version)
+        with serving(folder / "log", command=("gateway", "--upstream", behind.url, *words)) as address:
+            yield address._replace(lists=way.version == "1.0")
 
 
 def made(variable: str) -> Path:

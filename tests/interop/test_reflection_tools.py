@@ -9,7 +9,7 @@ from google.protobuf import descriptor_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
 from a2a_grpc.bindings.reflection import Reflection
-from tests.interop.conftest import WEB, Served, made, output
+from tests.interop.conftest import FRONTS, WEB, Served, made, output
 
 SERVICES = ("lf.a2a.v1.A2AService", "a2a.v1.A2AService")
 SEND = '{"message": {"messageId": "tool-%s", "role": "ROLE_USER", "parts": [{"text": "hello"}]}}'
@@ -92,6 +92,7 @@ def test_grpcurl_needs_no_proto_file(served: Served) -> None:
 
 
 @pytest.mark.requirement("BL-40", "GRPC-16")
+@pytest.mark.parametrize("served", FRONTS, indirect=True)
 @pytest.mark.parametrize("service", SERVICES)
 def test_grpcurl_describes_a_service_its_methods_and_every_message(served: Served, service: str) -> None:
     def describe(symbol: str) -> str:

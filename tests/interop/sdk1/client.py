@@ -79,6 +79,14 @@ async def parts(client: Any) -> None:
     show("parts", data=MessageToDict(first.data), **seen)
 
 
+async def listed(client: Any, context: str) -> None:
+    try:
+        page = await client.list_tasks(a2a.ListTasksRequest(context_id=context, include_artifacts=True))
+        show("list", total=page.total_size, text=text(*page.tasks[0].artifacts))
+    except Exception as fault:  # as of an agent that lists none
+        show("list", error=type(fault).__name__)
+
+
 async def push(client: Any, task: str) -> None:
     made = await client.create_task_push_notification_config(
         a2a.TaskPushNotificationConfig(task_id=task, id="hook", url=HOOK, token="t")
@@ -123,8 +131,7 @@ async def main() -> None:
     got = await client.get_task(a2a.GetTaskRequest(id=done.id, history_length=5))
     show("get", state=state(got.status), text=text(*got.artifacts), history=bool(got.history))
     if VERSION == "1.0":
-        page = await client.list_tasks(a2a.ListTasksRequest(context_id=done.context_id, include_artifacts=True))
-        show("list", total=page.total_size, text=text(*page.tasks[0].artifacts))
+        await listed(client, done.context_id)
     running = await only(client.send_message(request("wait", return_immediately=True)))
     show("send-now", state=state(running.status))
     await push(client, running.id)
