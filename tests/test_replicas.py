@@ -4,6 +4,7 @@ Laws: servers are whole, but for their ports; which bus is between them, or none
 """
 
 import asyncio
+import time
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -15,10 +16,10 @@ from a2a_stubs import v1
 from a2a_grpc.agent import Agent, TaskHandle
 from a2a_grpc.call import Call, Caller
 from a2a_grpc.config import Options
-from a2a_grpc.errors import InvalidParamsError, TaskNotCancelableError, UnsupportedOperationError
+from a2a_grpc.errors import InvalidParamsError, TaskNotCancelableError, UnavailableError, UnsupportedOperationError
 from a2a_grpc.server import Server
 from a2a_grpc.tasks.engine import Engine
-from a2a_grpc.tasks.store import TaskQuery
+from a2a_grpc.tasks.store import LeaseLost, Retention, TaskQuery
 from tests.replicas import BUSES
 from tests.stores import postgres_url
 from tests.turns import (
@@ -295,6 +296,83 @@ async def test_who_has_a_message_for_a_replica_that_is_gone_hears_that_the_task_
     view = await pair.two.engine.view(ALICE, task_id)
     assert view.task.status.state == FAILED and "late" not in said(view.task)
     assert not await leftovers(pair)
+
+
+@pytest.mark.requirement("OP-SEND-17", "BL-08", "BL-48")
+async def test_a_message_that_is_stored_is_not_refused_though_its_turn_lost_its_lease_meanwhile(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task_id = await listening(pair)
+    [turn] = pair.one.engine.turns
+    store: Any = pair.one.store
+    commit, slow, go_on = store.commit, asyncio.Event(), asyncio.Event()
+
+    async def slowly(change: Any) -> Any:
+        slow.set()
+        await go_on.wait()
+        return await commit(change)
+
+    async def nothing(*_: Any) -> list[Any]:
+        return []
+
+    monkeypatch.setattr(store, "commit", slowly)
+    for server in (pair.one, pair.two):
+        monkeypatch.setattr(server.store, "lost", nothing)
+    sending = asyncio.ensure_future(begin(pair.one.engine, "late", task_id, message_id="late"))
+    await slow.wait()
+    turn.stop(LeaseLost("the lease could not be renewed"))
+    again = asyncio.ensure_future(begin(pair.one.engine, "late", task_id, message_id="late"))
+    done, _ = await asyncio.wait((sending, again), timeout=0.3)
+    assert not done
+    go_on.set()
+    await until(lambda: turn.durable == turn.sequence)
+    monkeypatch.undo()  # now the turn may be settled
+    for started in await asyncio.gather(sending, again):
+        assert await started.outcome() == task_id
+    view = await pair.two.engine.settled(ALICE, task_id)
+    assert view.task.status.state == FAILED and said(view.task).count("late") == 1
+
+
+@pytest.mark.requirement("OP-SEND-17", "BL-44")
+async def test_a_message_whose_sender_died_is_deleted_soon_after(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    task_id = await listening(pair)
+    [turn] = pair.one.engine.turns
+    monkeypatch.setattr(pair.two.store, "posted", lambda _: asyncio.Event().wait())  # it never asks
+    sending = asyncio.ensure_future(begin(pair.two.engine, "hi", task_id, message_id="hi"))
+    await until(lambda: "hi" in [entry.parts[0].text for entry in turn.history])
+    left = list[int]()
+    for age in (0, 60_000):
+        await pair.two.store.trim(Retention(pair.two.store.now_ms() + age, 1 << 40, 1 << 40, 100))
+        left.append(await leftovers(pair))
+    assert left == [1, 0]
+    sending.cancel()
+
+
+@pytest.mark.requirement("OP-SEND-17", "BL-48")
+async def test_a_sender_that_stood_still_does_not_send_again_what_may_have_been_taken(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task_id = await listening(pair)
+    store: Any = pair.two.store
+    posted, asked = store.posted, list[int]()
+
+    async def stand_still(number: int) -> int | None:
+        """Ask so late that the message, which was taken, is no longer kept."""
+        asked.append(number)
+        await until(lambda: "late" in heard())
+        await posted(number)
+        monkeypatch.setattr("time.monotonic", lambda: monotonic() + 3600)
+        return None
+
+    def heard() -> list[str]:
+        [turn] = pair.one.engine.turns
+        return [entry.parts[0].text for entry in turn.history]
+
+    monotonic = time.monotonic
+    monkeypatch.setattr(store, "posted", stand_still)
+    with pytest.raises(UnavailableError):
+        await pair.two.engine.begin(Call("send", caller=Caller(ALICE.owner)), ALICE, message("late", task_id))
+    assert len(asked) == 1 and heard().count("late") == 1
 
 
 @pytest.mark.requirement("BL-34", "BL-48")

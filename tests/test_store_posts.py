@@ -15,7 +15,7 @@ every_store = stores.every_store
 @pytest.mark.requirement("OP-SEND-17")
 async def test_a_message_for_a_turn_at_work_is_taken_or_refused_or_outlives_the_turn(store: Store) -> None:
     async def post(text: bytes, token: int = 1, scope: Scope = ANN) -> int:
-        return await store.post(scope, "t", token, text, b"d", NOW)
+        return await store.post(scope, "t", token, text, b"d", NOW + 1000)
 
     await create(store)
     assert not await post(b"early")  # no turn is at work
@@ -45,9 +45,11 @@ async def test_a_message_for_a_turn_at_work_is_taken_or_refused_or_outlives_the_
 
 async def test_a_message_whose_sender_is_gone_is_forgotten_in_time(store: Store) -> None:
     await create(store, take=LeaseTaken("me", NOW + 1000))
-    number = await store.post(ANN, "t", 1, b"hi", b"", NOW)
-    for hours, found in ((0.9, 0), (1.1, None)):
-        now = NOW + int(hours * 3_600_000)
+    waiting, taken = [await store.post(ANN, "t", 1, text, b"", NOW + 1000) for text in (b"hi", b"there")]
+    await store.commit(Change(ANN, "t", 1, NOW, token=1, events=events(1, "there"), posts={taken: 2}))
+    later = await store.post(ANN, "t", 1, b"later", b"", NOW + 5000)
+    for now, left in ((NOW + 999, {waiting, later}), (NOW + 1001, {later})):
         await store.renew("me", now + 1000, {"t": 1})
         await store.trim(Retention(now, 1 << 40, 1 << 40, 10))
-        assert await store.posted(number) == found
+        assert {post.number for post in await store.posts("me")} == left
+    assert [await store.posted(number) for number in (waiting, taken, later)] == [None, None, 0]

@@ -282,7 +282,7 @@ class Engine:
                 return Started(row.task_id, known=known, digest=digest)
             if turn is not None and not turn.accepting:
                 continue  # it has come to its end meanwhile, perhaps by this very message
-            forward = turn is None and self._runtime.elsewhere(row)
+            forward = turn is None and self._runtime.out_of_sight(row)
             if forward or (turn is not None and turn.takes_messages):
                 work = self._post(call, turn, request, digest) if turn else self._forward(call, row, request, digest)
                 if (sent := await work) is not None:

@@ -21,7 +21,6 @@ from a2a_grpc.tasks.fence import admit
 from a2a_grpc.tasks.start import now_ms
 from a2a_grpc.tasks.state import TERMINAL
 from a2a_grpc.tasks.store import (
-    POSTED_MS,
     Backlog,
     Change,
     Counts,
@@ -292,12 +291,12 @@ class MemoryStore:
             self._own(entry).cancel = request
         return _lent(entry)
 
-    async def post(self, scope: Scope, task_id: str, token: int, message: bytes, digest: bytes, now_ms: int) -> int:
+    async def post(self, scope: Scope, task_id: str, token: int, message: bytes, digest: bytes, until_ms: int) -> int:
         """Leave a message for a turn (see Store.post)."""
         post = Post(next(self._numbers), task_id, token, message, digest)
         if not self._find(scope, task_id) or not self._reader(post):
             return 0
-        self._posts[post.number] = post, now_ms
+        self._posts[post.number] = post, until_ms
         return post.number
 
     def _reader(self, post: Post) -> str:
@@ -458,7 +457,7 @@ class MemoryStore:
                 context.messages.popleft()
             if context.used_ms < oldest:
                 del self._contexts[name]
-        for number in [number for number, (_, at_ms) in self._posts.items() if at_ms < now - POSTED_MS]:
+        for number in [number for number, (_, until_ms) in self._posts.items() if until_ms < now]:
             del self._posts[number]
             self._taken.pop(number, None)
         return gone

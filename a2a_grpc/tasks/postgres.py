@@ -151,9 +151,9 @@ class PostgresStore:
 
     # -- messages for turns at work
 
-    async def post(self, scope: Scope, task_id: str, token: int, message: bytes, digest: bytes, now_ms: int) -> int:
+    async def post(self, scope: Scope, task_id: str, token: int, message: bytes, digest: bytes, until_ms: int) -> int:
         """Leave a message for a turn (see Store.post)."""
-        values = sql.values_of(scope, task_id=task_id, token=token, message=message, digest=digest, now_ms=now_ms)
+        values = sql.values_of(scope, task_id=task_id, token=token, message=message, digest=digest, until_ms=until_ms)
         found = await self._link.transact(partial(rows, statement=sql.ADD_POST, values=values))
         return int(found[0][0]) if found else 0
 

@@ -1,8 +1,9 @@
 """Messages for turns at work in other processes: left in the store, taken by whoever runs the turn.
 
 Laws: a message is taken by the commit that puts it into the log, under the turn's own token; so who sees that turn over
-knows that it never will be, and asks again what the task is. The bus only tells of messages: both sides look now and
-then. What the answer of a sender is, is said in engine.py.
+knows that it never will be, and asks again what the task is. A sender that died never asks, so messages are kept for
+little longer than senders ask. The bus only tells of messages: both sides look now and then. What the answer of a
+sender is, is said in engine.py.
 """
 
 import asyncio
@@ -47,11 +48,11 @@ class Posts:
         if that turn is over and never took it. digest: as in Dedupe. Raises UnavailableError if nobody says, as when
         this process stops: then it may still be taken."""
         store, bus, moved = self._runtime.store, self._runtime.bus, asyncio.Event()
-        body = message.SerializeToString()
-        number = await store.post(row.scope, row.task_id, row.token, body, digest, store.now_ms())
+        patience = 2 * self._runtime.options.lease + POLL
+        end, until_ms = time.monotonic() + patience, store.now_ms() + int(2000 * patience)
+        number = await store.post(row.scope, row.task_id, row.token, message.SerializeToString(), digest, until_ms)
         if not number:
             return None
-        patience = time.monotonic() + 2 * self._runtime.options.lease + POLL
         senders = self._senders.setdefault(row.task_id, set())
         senders.add(moved)
         bus.watch(row.task_id)
@@ -63,10 +64,10 @@ class Posts:
                         await moved.wait()
                 moved.clear()
                 taken = await store.posted(number)
+                if not taken and time.monotonic() > end:  # whatever became of it, it may have been deleted since
+                    raise UnavailableError("The task's turn does not answer")
                 if taken != 0:
                     return None if taken is None else taken > 0
-                if time.monotonic() > patience:
-                    raise UnavailableError("The task's turn does not answer")
                 await asyncio.sleep(GAP)
             raise UnavailableError("The server is stopping")
         finally:

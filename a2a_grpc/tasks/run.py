@@ -43,6 +43,11 @@ class Runtime(Process):
         """Whether a turn of the task may be at work in another process, or was when that was lost."""
         return row.holder not in ("", self.holder) and not self.store.exclusive
 
+    def out_of_sight(self, row: TaskRow) -> bool:
+        """Whether a turn of the task, none of `turns`, may yet write: one elsewhere, or one that broke off here and
+        whose last commit is on its way."""
+        return row.holder != "" and not self.store.exclusive
+
     def local(self, scope: Scope, task_id: str) -> "Turn | None":
         """The turn of a task, if it runs in this process; None also when its lease may have run out, as while the
         process stood still: then the store knows better."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any, Final
 
 from a2a_grpc.tasks.state import TERMINAL
-from a2a_grpc.tasks.store import NEVER, POSTED_MS, Backlog, Change, Delivery, PushConfig, Retention, Scope, TaskRow
+from a2a_grpc.tasks.store import NEVER, Backlog, Change, Delivery, PushConfig, Retention, Scope, TaskRow
 
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     (
@@ -75,7 +75,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     ),
     ("ALTER TABLE push_configs ADD COLUMN failing_ms BIGINT NOT NULL DEFAULT 0",),
     (
-        # Messages for turns at work, from processes that do not run them.
+        # Messages for turns at work, from processes that do not run them; `at_ms` is when they may be deleted.
         """CREATE TABLE posts (
             id INTEGER PRIMARY KEY, task INTEGER NOT NULL REFERENCES tasks (id) ON DELETE CASCADE,
             token BIGINT NOT NULL, message BLOB NOT NULL, digest BLOB NOT NULL, at_ms BIGINT NOT NULL,
@@ -220,7 +220,7 @@ REQUEST_CANCEL: Final = f"UPDATE tasks SET cancel = :cancel WHERE task_id = :tas
 # -- messages for turns at work
 _ITS_TURN: Final = "SELECT 1 FROM tasks WHERE tasks.id = posts.task AND tasks.token = posts.token AND holder"
 ADD_POST: Final = f"""INSERT INTO posts (task, token, message, digest, at_ms)
-    SELECT id, token, :message, :digest, :now_ms FROM tasks
+    SELECT id, token, :message, :digest, :until_ms FROM tasks
     WHERE task_id = :task_id AND {MINE} AND token = :token AND holder <> '' RETURNING id"""
 POSTS: Final = """SELECT posts.id, task_id, posts.token, message, digest FROM posts JOIN tasks ON tasks.id = task
     WHERE holder = :holder AND taken = 0 AND posts.token = tasks.token ORDER BY posts.id"""
@@ -320,7 +320,6 @@ def kept(retention: Retention) -> dict[str, int]:
         "now_ms": retention.now_ms,
         "ended_ms": retention.now_ms - retention.terminal_ms,
         "stuck_ms": retention.now_ms - retention.stuck_ms,
-        "posted_ms": retention.now_ms - POSTED_MS,
         "count": retention.count,
         "limit": retention.batch,
     }
@@ -342,5 +341,5 @@ DROP_EXPIRED: Final = (
     FROM dedupe WHERE expires_ms <= :now_ms LIMIT :limit)""",
     "DELETE FROM messages WHERE id IN (SELECT id FROM messages WHERE at_ms < :ended_ms LIMIT :limit)",
     "DELETE FROM contexts WHERE id IN (SELECT id FROM contexts WHERE used_ms < :ended_ms LIMIT :limit)",
-    "DELETE FROM posts WHERE id IN (SELECT id FROM posts WHERE at_ms < :posted_ms LIMIT :limit)",
+    "DELETE FROM posts WHERE id IN (SELECT id FROM posts WHERE at_ms < :now_ms LIMIT :limit)",
 )

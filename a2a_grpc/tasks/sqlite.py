@@ -164,9 +164,9 @@ class SQLiteStore:
 
     # -- messages for turns at work
 
-    async def post(self, scope: Scope, task_id: str, token: int, message: bytes, digest: bytes, now_ms: int) -> int:
+    async def post(self, scope: Scope, task_id: str, token: int, message: bytes, digest: bytes, until_ms: int) -> int:
         """Leave a message for a turn (see Store.post)."""
-        values = _of(scope, task_id=task_id, token=token, message=message, digest=digest, now_ms=now_ms)
+        values = _of(scope, task_id=task_id, token=token, message=message, digest=digest, until_ms=until_ms)
         return await self._file.write(lambda connection: _first(connection, sql.ADD_POST, values) or 0)
 
     async def posts(self, holder: str) -> list[Post]:

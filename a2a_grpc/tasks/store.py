@@ -158,8 +158,6 @@ class Backlog(NamedTuple):
     said: str
 
 
-POSTED_MS: Final = 3_600_000
-"""Who left a message for a turn (see Store.post) so many ms ago, and did not ask since, is gone."""
 NEVER: Final = 1 << 62
 """The time of the next attempt, in ms, of a config that was given up."""
 
@@ -242,8 +240,8 @@ class Counts(NamedTuple):
 class Retention:
     """What is kept: terminal tasks up to an age and a count per scope; unfinished tasks without a living lease up to
     `stuck_ms` after their last status; dedupe rows until they expire; contexts up to `terminal_ms` after their last
-    use; messages for turns for POSTED_MS. At most `batch` tasks go in one call (BL-44, SEC-08). turn_ms: how long the
-    process that trims a shared store keeps the others from it, after each call."""
+    use; messages for turns as long as their senders may ask for them. At most `batch` tasks go in one call (BL-44,
+    SEC-08). turn_ms: how long the process that trims a shared store keeps the others from it, after each call."""
 
     now_ms: int
     terminal_ms: int
@@ -342,9 +340,9 @@ class Store(Protocol):
     async def request_cancel(self, scope: Scope, task_id: str, request: bytes) -> TaskRow | None:
         """Leave a cancel request for the owner of the running turn; answers the task, or None if not in scope."""
 
-    async def post(self, scope: Scope, task_id: str, token: int, message: bytes, digest: bytes, now_ms: int) -> int:
+    async def post(self, scope: Scope, task_id: str, token: int, message: bytes, digest: bytes, until_ms: int) -> int:
         """Leave a message for the turn with this token; its number, 0 if that turn is over. Who leaves one asks with
-        `posted` what becomes of it."""
+        `posted` what becomes of it, until `until_ms` at the latest; after that it may be deleted (see trim)."""
 
     async def posts(self, holder: str) -> list[Post]:
         """The messages that wait for turns of the holder, in the order in which they were left."""
@@ -354,7 +352,8 @@ class Store(Protocol):
 
     async def posted(self, number: int) -> int | None:
         """What became of a message: 0 while it waits, then once, as it is forgotten, the number of its event, or -1 if
-        it was refused; None: it never was and never will be taken, as its turn is over."""
+        it was refused; None: it never was and never will be taken, as its turn is over. Asked too late it is None, too
+        (see post)."""
 
     async def seen(self, scope: Scope, message_id: str, now_ms: int) -> Dedupe | None:
         """The first outcome of a messageId in this scope, if it has not expired."""

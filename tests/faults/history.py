@@ -20,7 +20,7 @@ from a2a_grpc.errors import InternalError, UnavailableError
 from a2a_grpc.tasks.state import Fold, state_of
 from a2a_grpc.tasks.store import Event
 from a2a_grpc.tasks.upkeep import ATTEMPTS
-from tests.faults.processes import ENDED, message, number
+from tests.faults.processes import ENDED, PATIENCE, message, number
 
 GIVEN_UP = (UnavailableError, InternalError)
 """What a replica answers that stops, has lost its store, or has lost the task."""
@@ -140,9 +140,13 @@ def _check_runs(task: Kept, runs: list[tuple[str, int]]) -> None:
 
 
 async def kept(url: str) -> list[Kept]:
-    """Every task in the store. Nothing may be left of a turn, and nothing that was to be sent."""
+    """Every task in the store. Nothing may be left of a turn, and nothing that was to be sent: a message whose sender
+    was killed a while longer."""
     connection = await asyncpg.connect(url)
     try:
+        async with asyncio.timeout(PATIENCE):
+            while await connection.fetchval("SELECT count(*) FROM posts"):  # noqa: ASYNC110 - another server
+                await asyncio.sleep(PAUSE)
         assert not await connection.fetchval("SELECT count(*) FROM tasks WHERE holder <> ''")
         assert not await connection.fetchval("SELECT count(*) FROM push_configs WHERE cursor < due OR holder <> ''")
         tasks = await connection.fetch("SELECT id, agent, task_id, state, attempt, sequence FROM tasks ORDER BY id")

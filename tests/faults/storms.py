@@ -239,7 +239,8 @@ async def hush(scene: Scene) -> None:
 
 
 async def cut(scene: Scene) -> None:
-    """End every connection to the database."""
+    """End every connection to the database, often those that are being made; every fourth time when all replicas have
+    been at work since, so that a busy machine does not keep one from its leases for as long as they last."""
     kill = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name LIKE 'a2a-grpc%'"
     connection = await asyncpg.connect(scene.url)
     try:
@@ -248,6 +249,8 @@ async def cut(scene: Scene) -> None:
     finally:
         await connection.close()
     await asyncio.sleep(scene.fleet.chance.random() / 5)
+    if scene.fleet.chance.random() < 0.25:
+        await scene.fleet.all_working()
 
 
 async def fill(scene: Scene) -> None:
@@ -305,6 +308,7 @@ async def replicas(
 ) -> AsyncIterator[Fleet]:
     """Three of them, started at once on an empty database."""
     settings = ("--store", url, "--lease", str(fault.lease), "--deduplicate", "always", "--store-retry", "60")
+    settings += ("--trim-interval", "1")
     hints = ("--bus", bus) if bus else ()
     fleet = Fleet(folder, chance, fault.hours, *settings, *hints, *words, A2A_TEST_LOSS=str(fault.loss))
     try:
