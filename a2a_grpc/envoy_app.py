@@ -76,7 +76,7 @@ class Served:
         assert self._made is not None
         serve, command = map(importlib.import_module, ("a2a_grpc.commands.serve", told["command"]))
         with serve.mistakes():
-            self._server = server = serve.made(*command.ready(told["words"]))
+            self._server = server = serve.made(command.ready(told["words"]))
             await server.start_engine()
         server.served_at = address
         server.ready = True

@@ -31,12 +31,13 @@ Report = Callable[[str], None]
 """Called in the event loop of a worker that serves, with what there is to say about it."""
 
 
-def check(options: Options, stored: bool) -> None:
-    """Whether several workers can have these options. stored: they keep tasks. Raises OptionError: a store that one
-    process has for itself, a port that is not stated, a system without SO_REUSEPORT; OSError for a port in use."""
+def check(options: Options, keeps: bool) -> None:
+    """Whether several workers can have these options. keeps: they keep something in the store. Raises OptionError: a
+    store that one process has for itself, a port that is not stated, a system without SO_REUSEPORT; OSError for a port
+    in use."""
     if not hasattr(socket, "SO_REUSEPORT"):
         raise OptionError("workers: this system cannot share a port between processes")
-    if stored and open_store(options).exclusive:
+    if keeps and open_store(options).exclusive:
         scheme = options.store.partition(":")[0]
         raise OptionError(f"workers: a store in {scheme}: cannot be shared by processes; use postgresql:")
     for name, address in (("grpc", options.grpc), ("http", options.http)):

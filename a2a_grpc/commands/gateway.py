@@ -143,7 +143,7 @@ def ready(words: Sequence[str]) -> Ready:
         found = {name: Upstream(url, **more) for name, url in told}
         return found if len(found) > 1 or "" not in found else found[""]
 
-    return arguments, made
+    return Ready(arguments, made, keeps=settings["push"] == "own" or settings["buffer"] > 0)
 
 
 def run(words: Sequence[str], report: workers.Report = tell) -> int:

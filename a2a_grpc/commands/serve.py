@@ -18,7 +18,7 @@ import threading
 import traceback
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from a2a_grpc import cards, config, demo, telemetry_logs, workers
 from a2a_grpc.adapters.process import process
@@ -93,8 +93,13 @@ def tell(text: str) -> None:
     print(text, flush=True)
 
 
-Ready = tuple[dict[str, Any], Callable[[], Any]]
-"""What the words of a command say: options as given, and what makes what is served."""
+class Ready(NamedTuple):
+    """What the words of a command say. arguments: options as given; make: makes what is served; keeps: whether that
+    keeps anything in the store."""
+
+    arguments: dict[str, Any]
+    make: Callable[[], Any]
+    keeps: bool = True
 
 
 def ready(words: Sequence[str]) -> Ready:
@@ -104,8 +109,8 @@ def ready(words: Sequence[str]) -> Ready:
     if target and command:
         raise UsageError("--exec stands in place of MODULE:AGENT")
     if command:
-        return arguments, lambda: program(command, lines)
-    return arguments, lambda: load_target(target) if target else demo.agent
+        return Ready(arguments, lambda: program(command, lines))
+    return Ready(arguments, lambda: load_target(target) if target else demo.agent)
 
 
 def run(words: Sequence[str], report: workers.Report = tell) -> int:
@@ -117,25 +122,25 @@ def serving(found: Ready, report: workers.Report, command: tuple[Any, Sequence[s
     """Run a server until it is stopped. report: takes the addresses; command: what a worker is to do, without being
     told that it is one."""
     with mistakes():
-        options = _options(found[0])
+        options = _options(found.arguments)
         if not (options.grpc or options.http):
             raise UsageError("both grpc and http are switched off: there is nothing to serve on")
         if options.workers > 1:
             telemetry_logs.begin(options)
-            workers.check(options, stored=command[0] is run or options.push_notifications)
+            workers.check(options, found.keeps)
             return workers.run(options.workers, _work, command, report)
         if options.engine == "envoy":
             return int(part("envoy", "envoy").run(options, command, report))
-        server = made(*found)
+        server = made(found)
         _until_stopped(server.serve(lambda: report(addresses(server))))
     return 0
 
 
-def made(arguments: dict[str, Any], make: Callable[[], Any]) -> Server:
+def made(found: Ready) -> Server:
     """The server, in a process that does nothing else."""
-    options = _options(arguments)
+    options = _options(found.arguments)
     telemetry_logs.begin(options)
-    server = Server(make(), options)
+    server = Server(found.make(), options)
     spare_collector()
     return server
 

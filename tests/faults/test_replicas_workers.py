@@ -3,6 +3,8 @@
 import asyncio
 import os
 import signal
+import sys
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,7 +19,7 @@ from a2a_grpc.telemetry_logs import SWITCH
 from a2a_grpc.testing import until
 from scripts.services import free_port
 from tests.faults.history import History
-from tests.faults.processes import PATIENCE, Serving, clients, launch, message, seeded, serving, within
+from tests.faults.processes import ENVIRONMENT, PATIENCE, Serving, clients, launch, message, seeded, serving, within
 from tests.stores import postgres_url
 
 COUNT = 3
@@ -148,6 +150,20 @@ async def test_what_several_processes_cannot_share_is_refused(tmp_path: Path, wo
     process, log = await launch(tmp_path, "--workers", "2", *place(), *words)
     await within(process.communicate())
     assert process.returncode == 2 and log.read_text().startswith(f"a2a-grpc: {told}")
+
+
+@pytest.mark.parametrize("words", [["--buffer", "1"], ["--push", "own"], ["--buffer", "1", "--store", "sqlite:a2a.db"]])
+async def test_workers_of_a_gateway_that_keeps_something_need_a_store_that_they_can_share(
+    tmp_path: Path, words: list[str]
+) -> None:
+    command = (sys.executable, "-m", "a2a_grpc", "gateway", "--upstream", "http://127.0.0.1:1", "--workers", "2")
+    process = await asyncio.create_subprocess_exec(
+        *command, *place(), *words, cwd=tmp_path, env=ENVIRONMENT, stdout=PIPE, stderr=PIPE
+    )
+    said, log = await within(process.communicate())
+    store = "sqlite" if "--store" in words else "memory"
+    told = f"a2a-grpc: workers: a store in {store}: cannot be shared by processes; use postgresql:\n"
+    assert (process.returncode, said, log.decode()) == (2, b"", told)
 
 
 async def test_workers_that_cannot_start_say_so_once(tmp_path: Path) -> None:
