@@ -93,6 +93,9 @@ PARTS: Final[Mapping[str, Callable[[Found], str]]] = {
 }
 """What makes each part of the page."""
 
+NEEDS: Final[Mapping[str, Sequence[str]]] = {"ratios": ("rows",)}
+"""What must have been measured for a part; default what is called as it is."""
+
 _PART: Final = re.compile(r"(<!-- measured: (\w+) -->\n\n).*?(\n<!-- end -->)", re.DOTALL)
 
 
@@ -101,11 +104,17 @@ def bent(found: Found) -> list[str]:
     return [f"{row['grows']}: {row['bend']:.2f}" for row in found["curves"] if row["bend"] >= BENT]
 
 
-def written(text: str, found: Found) -> str:
-    """The page with the tables of a run in the place of others; a part that the run did not measure stays."""
+def written(
+    text: str,
+    found: Found,
+    parts: Mapping[str, Callable[[Found], str]] = PARTS,
+    needs: Mapping[str, Sequence[str]] = NEEDS,
+) -> str:
+    """The page with the tables of a run in the place of others; a part that the run did not measure stays. parts,
+    needs: those of the page."""
 
     def made(part: re.Match[str]) -> str:
-        measured = found.get({"ratios": "rows"}.get(part[2], part[2]))
-        return f"{part[1]}{PARTS[part[2]](found)}{part[3]}" if measured else part[0]
+        measured = all(found.get(name) for name in needs.get(part[2], (part[2],)))
+        return f"{part[1]}{parts[part[2]](found)}{part[3]}" if measured else part[0]
 
     return _PART.sub(made, text)

@@ -9,7 +9,9 @@ import argparse
 import asyncio
 import json
 import os
+import re
 import signal
+import subprocess
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
@@ -25,7 +27,7 @@ from a2a_stubs import v1, v1_grpc
 
 from a2a_grpc.client import Client
 from scripts import services
-from tests.bench import lists
+from tests.bench import lists, page, stores_page
 from tests.bench.__main__ import cores, machine
 from tests.faults.processes import Serving, channel_to, ended, message, serving
 
@@ -36,6 +38,9 @@ PAUSE: Final = 0.02
 LEASE: Final = 2.0
 WRITTEN: Final = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"
 SEND, STREAM = "/lf.a2a.v1.A2AService/SendMessage", "/lf.a2a.v1.A2AService/SendStreamingMessage"
+
+SERVICES: Final = {"PostgreSQL": ("postgres", "postgresql"), "NATS": ("nats-server", "nats-server")}
+"""What replicas stand on: its program, and the Debian package that has it."""
 
 Row = dict[str, Any]
 
@@ -253,6 +258,15 @@ async def listed(url: str, args: argparse.Namespace) -> list[Row]:
 # -- the run
 
 
+def releases() -> str:
+    """Which releases of services are measured."""
+    told = {
+        name: subprocess.check_output([services.find(*program), "--version"], text=True)
+        for name, program in SERVICES.items()
+    }
+    return ", ".join(f"{name} {found[0]}" for name, text in told.items() if (found := re.search(r"\d+(\.\d+)+", text)))
+
+
 def shown(title: str, rows: Sequence[Row]) -> str:
     """Rows as a table."""
     head = list(rows[0])
@@ -275,8 +289,8 @@ async def run(args: argparse.Namespace, folder: Path) -> dict[str, list[Row]]:
             print(shown(name, found[name]), flush=True)
 
     with ExitStack() as stack:
-        url = stack.enter_context(service(folder, "postgres", "postgresql", services.postgres))
-        nats = stack.enter_context(service(folder, "nats-server", "nats-server", services.nats))
+        url = stack.enter_context(service(folder, *SERVICES["PostgreSQL"], services.postgres))
+        nats = stack.enter_context(service(folder, *SERVICES["NATS"], services.nats))
         async with AsyncExitStack() as servers:
             await part("lists", lambda: listed(url, args))
             stores = {"memory": "memory:", "sqlite": f"sqlite:{folder / 'bench.db'}", "postgresql": url}
@@ -302,9 +316,10 @@ def main() -> None:
     parser.add_argument("--owners", type=int, default=1_000, help="owners of them, default a thousand")
     parser.add_argument("--pages", type=int, default=400, help="pages that are read of each kind, default 400")
     parser.add_argument("--only", default="", metavar="TEXT", help="only parts with this in their name")
+    parser.add_argument("--page", action="store_true", help="write the tables into docs/scaling.md, too")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything there, too")
     args = parser.parse_args()
-    about = machine()
+    about = machine() | {"services": releases(), "rounds": args.rounds, "seconds": args.seconds}
     print(*(f"- {name}: {value}" for name, value in about.items()), sep="\n", flush=True)
     if (core := cores()[1]) is not None:
         os.sched_setaffinity(0, {core})
@@ -313,6 +328,9 @@ def main() -> None:
         found = uvloop.run(run(args, Path(folder)))
     if args.json:
         args.json.write_text(json.dumps({"about": about, "rows": found}))
+    if args.page:
+        place, parts, needs = stores_page.PAGE, stores_page.PARTS, stores_page.NEEDS
+        place.write_text(page.written(place.read_text(), {"about": about, **found}, parts, needs))
 
 
 if __name__ == "__main__":

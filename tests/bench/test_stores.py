@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from tests.bench import page, stores_page
 from tests.bench.lists import CASES, spread
 from tests.faults.processes import ENVIRONMENT, ROOT
 
 STORES = {"memory", "sqlite", "postgresql"}
+PAGE = stores_page.PAGE.read_text()
 
 
 def test_a_spread_is_in_order_however_few_times_there_are() -> None:
@@ -56,3 +58,24 @@ def test_a_short_run_measures_every_part(tmp_path: Path) -> None:
     assert next((row["case"], row["total"]) for row in found["lists"] if row["owners"] == 4) == ("no filter", 100)
     assert {row["case"] for row in found["lists"]} == set(CASES)
     assert done.stdout.count("\n### ") == len(found) == 6
+    about = json.loads((tmp_path / "out.json").read_text())["about"]
+    assert about["services"].startswith("PostgreSQL ") and ", NATS " in about["services"]
+    made = page.written(PAGE, {"about": about, **found}, stores_page.PARTS, stores_page.NEEDS)
+    assert "medians of 1 rounds of 0.01 s" in made and "400 tasks of 4 owners" in made and made != PAGE
+    assert page.written(made, {"about": about, **found}, stores_page.PARTS, stores_page.NEEDS) == made
+
+
+def test_the_page_on_scaling_has_a_place_for_each_table_and_keeps_what_was_not_measured() -> None:
+    assert [name for name in stores_page.PARTS if PAGE.count(f"<!-- measured: {name} -->\n\n") != 1] == []
+    lags = [
+        {"hints by": bus, "read at": f"{place} replica", "p50": p50, "p99": 12.5, "most": 80.0}
+        for bus in ("PostgreSQL", "NATS")
+        for place, p50 in (("the same", 4.0), ("another", 5.25))
+    ]
+    parts, needs = stores_page.PARTS, stores_page.NEEDS
+    made = page.written(PAGE, {"about": {}, "lags": lags}, parts, needs)
+    assert "| NATS | another replica | 5.2 | 12.5 | 80.0 |" in made and "1.2 ms more by NATS" in made
+    marked = "<!-- measured: lags -->", "<!-- end -->"
+    before, after = (text.partition(marked[0])[0::2] for text in (PAGE, made))
+    assert before[0] == after[0] and before[1].partition(marked[1])[2] == after[1].partition(marked[1])[2]
+    assert page.written(PAGE, {}, parts, needs) == PAGE
