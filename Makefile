@@ -62,7 +62,7 @@ bench: setup ## Measure; see tests/bench
 bench-full: setup ## Measure everything, for a quarter of an hour or longer; ARGS=--page writes docs/performance.md
 	$(BIN)/python -m tests.bench --full $(ARGS)
 
-bench-stores: setup ## Measure stores, replicas and a million tasks, on services of its own; takes some minutes
+bench-stores: setup ## Measure stores, replicas and a million tasks, for some minutes; ARGS=--page writes docs/scaling.md
 	$(BIN)/python -m tests.bench.stores $(ARGS)
 
 soak: setup ## Let three replicas suffer hundreds of faults; ARGS="--rounds 100 --minutes 5 --seed 1 --fault kill"
