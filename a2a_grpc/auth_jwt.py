@@ -10,15 +10,18 @@ from typing import Any, Final
 
 import orjson
 from a2a_stubs import v1
-from joserfc import jws
-from joserfc.errors import JoseError
-from joserfc.jwt import JWTClaimsRegistry
 
 from a2a_grpc.auth import REALM, authorization_header
 from a2a_grpc.auth_keys import DISCOVERY, KeySource, RemoteKeys
 from a2a_grpc.call import Caller, Credentials
 from a2a_grpc.config import OptionError
 from a2a_grpc.errors import UnauthenticatedError
+from a2a_grpc.extras import needs
+
+with needs("auth"):
+    from joserfc import jws
+    from joserfc.errors import JoseError
+    from joserfc.jwt import JWTClaimsRegistry
 
 ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519")
 """The algorithms that are accepted unless others are named: those with a public key."""

@@ -16,12 +16,15 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import orjson
-from joserfc.errors import JoseError
-from joserfc.jwk import Key, import_key
 
 from a2a_grpc.config import OptionError
 from a2a_grpc.errors import UnavailableError, scrubbed
+from a2a_grpc.extras import needs
 from a2a_grpc.key_files import Reread
+
+with needs("auth"):
+    from joserfc.errors import JoseError
+    from joserfc.jwk import Key, import_key
 
 DISCOVERY: Final = "/.well-known/openid-configuration"
 """Where an issuer describes itself, below its own name."""

@@ -16,17 +16,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import rfc8785
 from a2a_stubs import v1
-from cryptography.x509 import load_der_x509_certificate
-from joserfc.errors import JoseError
-from joserfc.jwk import Key, RSAKey, import_key
-from joserfc.jws import JWSRegistry
 
 from a2a_grpc import protojson
 from a2a_grpc.auth_keys import keys_of
 from a2a_grpc.config import OptionError
+from a2a_grpc.extras import needs
 from a2a_grpc.key_files import Reread
+
+with needs("auth"):
+    import rfc8785
+    from cryptography.x509 import load_der_x509_certificate
+    from joserfc.errors import JoseError
+    from joserfc.jwk import Key, RSAKey, import_key
+    from joserfc.jws import JWSRegistry
 
 ALGORITHMS: Final = (
     *("ES256", "ES384", "ES512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),

@@ -13,23 +13,10 @@ from functools import cache
 from importlib import metadata
 from typing import Any, Final
 
-from opentelemetry import context, metrics, trace
-from opentelemetry.context import Context
-from opentelemetry.exporter.prometheus import PrometheusMetricReader
-from opentelemetry.metrics import CallbackOptions, Histogram, MeterProvider, Observation
-from opentelemetry.sdk.metrics import MeterProvider as SdkMeterProvider
-from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, TracerProvider
-from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector
-from prometheus_client.exposition import choose_encoder
-
 from a2a_grpc.call import GRPC, JSONRPC, V03
 from a2a_grpc.config import OptionError, Options
 from a2a_grpc.errors import BY_REASON, UnavailableError
+from a2a_grpc.extras import needs
 from a2a_grpc.methods import METHODS
 from a2a_grpc.telemetry import (
     BINDING,
@@ -48,6 +35,21 @@ from a2a_grpc.telemetry import (
     Values,
 )
 from a2a_grpc.v03_names import JSONRPC_NAMES, METHOD_NAMES
+
+with needs("telemetry"):
+    from opentelemetry import context, metrics, trace
+    from opentelemetry.context import Context
+    from opentelemetry.exporter.prometheus import PrometheusMetricReader
+    from opentelemetry.metrics import CallbackOptions, Histogram, MeterProvider, Observation
+    from opentelemetry.sdk.metrics import MeterProvider as SdkMeterProvider
+    from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, TracerProvider
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+    from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector
+    from prometheus_client.exposition import choose_encoder
 
 BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 """Upper bounds of the classes of durations, in seconds."""

@@ -14,15 +14,18 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from a2a_stubs import v1
-from joserfc.errors import JoseError
-from joserfc.jwk import Key
-from joserfc.jws import JWSRegistry
 
 from a2a_grpc import protojson, v03_cards
 from a2a_grpc.auth_keys import KeySource, RemoteKeys
 from a2a_grpc.config import OptionError
 from a2a_grpc.errors import A2AError, InvalidAgentResponseError, UnavailableError, scrubbed
+from a2a_grpc.extras import needs
 from a2a_grpc.signing import ALGORITHMS, canonical, filled_form, fits, signing_input, spec_form, unsigned
+
+with needs("auth"):
+    from joserfc.errors import JoseError
+    from joserfc.jwk import Key
+    from joserfc.jws import JWSRegistry
 
 SPEC, DOCUMENT, FILLED = "spec", "document", "filled"
 
