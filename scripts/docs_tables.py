@@ -47,6 +47,24 @@ THROUGH = {
     ),
 }
 """Classes that are not exported but handed out by those that are."""
+FROM_MODULES = {
+    "auth": "Authenticator AllOf AnyOf ApiKey BearerKey Custom MutualTLS hashed skill_of",
+    "auth_basic": "Basic hash_password",
+    "auth_jwt": "JWT",
+    "auth_keys": "KeySource FixedKeys FileKeys RemoteKeys",
+    "verification": "Verifier Verified",
+    "push_receiver": "PushReceiver Notification Reply",
+    "testing": "connect serve webhook Webhook",
+    "adapters.process": "process",
+    "adapters.openai_chat": "openai_chat",
+    "adapters.langgraph": "langgraph",
+    "config": "read",
+    "protojson": "value_of json_of",
+    "tasks.bus": "Bus",
+    "telemetry_parts": "Telemetry",
+    "telemetry_otel": "OpenTelemetry",
+}
+"""Names that the pages use and that are imported from their own modules, as few programs need them."""
 PART = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -134,14 +152,26 @@ def measure_table() -> str:
     return table(["measure", "Prometheus", "labels there", "what"], rows())
 
 
+PLAIN = (str, int, float, tuple, type(None), type(inspect.Parameter.empty))
+"""Defaults that are shown as they are: what others print depends on the run."""
+
+
+class _Left:
+    """A default that is not shown."""
+
+    def __repr__(self) -> str:
+        return "..."
+
+
 def signature(name: str, member: Any) -> str:
     """A name with its parameters, without types, which the docstrings tell."""
+    parameters = inspect.signature(member).parameters.values()
     kept = [
-        parameter.replace(annotation=inspect.Parameter.empty)
-        for parameter in inspect.signature(member).parameters.values()
-        if parameter.name not in ("self", "cls")
+        each.replace(annotation=each.empty, default=each.default if isinstance(each.default, PLAIN) else _Left())
+        for each in parameters
+        if each.name not in ("self", "cls")
     ]
-    return re.sub(r"<function .*? at 0x\w+>", "...", f"{name}{inspect.Signature(kept)}")
+    return f"{name}{inspect.Signature(kept)}"
 
 
 def members(owner: type) -> Iterator[str]:
@@ -175,6 +205,18 @@ def reference() -> str:
     return "\n".join(pieces)
 
 
+def module_reference() -> str:
+    """The reference of names that are imported from a module of their own."""
+    pieces = []
+    for module, names in FROM_MODULES.items():
+        pieces.append(f"## From `a2a_grpc.{module}`\n")
+        for name in names.split():
+            found = getattr(import_module(f"a2a_grpc.{module}"), name)
+            head = signature(name, found) if inspect.isfunction(found) else name
+            pieces.append(entry(f"### `{head}`", found))
+    return "\n".join(pieces)
+
+
 def program(name: str) -> str:
     """A file of examples/calls, as a block of code."""
     language = {"py": "python", "mts": "ts"}.get(ending := name.partition(".")[2], ending)
@@ -198,6 +240,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "modules": module_table,
     "measures": measure_table,
     "reference": reference,
+    "module_reference": module_reference,
     "call_curl": lambda: program("call.sh"),
     "call_grpcurl": lambda: program("grpcurl.sh"),
     "call_python": lambda: program("call.py"),

@@ -10,6 +10,7 @@ Laws of this file:
 
 import argparse
 import hashlib
+import itertools
 import os
 import re
 import shutil
@@ -83,10 +84,12 @@ def peers() -> None:
 
 
 def edges(edge: str) -> list[str]:
-    """The run-time requirements of the project, each at its lowest or at its highest allowed release."""
+    """The run-time requirements of the project and of its extras, each at its lowest or at its highest allowed
+    release."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    found: list[str] = project["dependencies"]
-    return [re.sub(r">=([^,]*),.*", r"==\1", line) for line in found] if edge == "lowest" else found
+    extras = (lines for name, lines in project["optional-dependencies"].items() if name != "all")
+    found: list[str] = [*project["dependencies"], *itertools.chain(*extras)]
+    return [re.sub(r">=([^,;]*)[^;]*", r"==\1", line) for line in found] if edge == "lowest" else found
 
 
 def make_python(folder: Path) -> tuple[str, Path]:
@@ -153,7 +156,8 @@ def folders(failed: list[str]) -> Iterator[tuple[str, Path]]:
 
 
 def ranges() -> Iterator[Path]:
-    """Pythons with the lowest releases (on the oldest Python) and with the highest (on the newest)."""
+    """Pythons with the lowest releases (on the oldest Python) and with the highest (on the newest), of the extras,
+    too."""
     for edge, age in (("lowest", "oldest"), ("highest", "newest")):
         found = subprocess.run([ROOT / "scripts/find-python", age], check=True, capture_output=True, text=True)
         yield python_environment(edge, edges(edge), found.stdout.strip())

@@ -2,26 +2,34 @@
 
 Laws of this file:
 - What is checked is the built wheel, in an empty environment: nothing of the checkout is on its path.
-- Only the standard library and `build`; a failed check ends the script with one line that says what is wrong.
+- How a page is worked through is known to tests/test_docs.py alone, which is told the environment.
+- Only the standard library, `build` and pytest; a failed check ends the script with a line that says what is wrong.
 """
 
 import argparse
+import itertools
 import json
+import os
 import re
 import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import tomllib
 import urllib.request
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+from interop_setup import edges
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 NOT_IN_WHEEL = ("tests/", "scripts/", "docs/", "proto/", "deploy/", "examples/")
 IN_SDIST = ("LICENSE", "README.md", "pyproject.toml", "a2a_grpc/py.typed", "generated/a2a_stubs/v1.py")
+MAY_BE_IN_SDIST = {"a2a_grpc", "generated", "a2a_grpc.egg-info", "MANIFEST.in", "PKG-INFO", "setup.cfg"}
+"""What else may be at the top of the source archive; the build backend makes the last three."""
 DATA = re.compile(r"\.(py|pyi|typed|html|js|css|svg)$")
 QUESTION = {"messageId": "1", "role": "ROLE_USER", "parts": [{"text": "Where is order 1001?"}]}
 
@@ -31,9 +39,10 @@ def fail(text: str) -> None:
     sys.exit(f"release-check: {text}")
 
 
-def run(*command: str | Path, cwd: Path = ROOT) -> str:
+def run(*command: str | Path, cwd: Path = ROOT, environment: Mapping[str, str] = os.environ) -> str:
     """The output of a command that must succeed."""
-    done = subprocess.run(list(map(str, command)), cwd=cwd, capture_output=True, text=True, check=False)
+    words = list(map(str, command))
+    done = subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         fail(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
     return done.stdout
@@ -52,12 +61,16 @@ def build(target: Path) -> Path:
     there = set(zipfile.ZipFile(wheel).namelist())
     if missing := (kept("", ["a2a_grpc"]) | kept("generated/", ["generated/a2a_stubs"])) - there:
         fail(f"the wheel lacks {', '.join(sorted(missing))}")
+    if not any(name.endswith("/licenses/LICENSE") for name in there):
+        fail("the wheel lacks its licence")
     if found := [name for name in there if name.startswith(NOT_IN_WHEEL)]:
         fail(f"the wheel holds {', '.join(sorted(found))}")
     with tarfile.open(sdist) as archive:
         held = {name.partition("/")[2] for name in archive.getnames()}
     if missing := set(IN_SDIST) - held:
         fail(f"the source archive lacks {', '.join(sorted(missing))}")
+    if found := {name.partition("/")[0] for name in held} - {"", *MAY_BE_IN_SDIST, *IN_SDIST}:
+        fail(f"the source archive holds {', '.join(sorted(found))}")
     return wheel
 
 
@@ -90,24 +103,59 @@ def try_out(python: Path, folder: Path) -> None:
             fail(f"serve ended with {server.returncode}")
 
 
-def main() -> None:
-    """Build, install and try; --python: the Pythons to do it with, default the one that runs this."""
+def read_on(python: Path) -> str:
+    """Work through every page with what is installed for a Python, and with what the page says to install besides; how
+    many tests that were."""
+    tests = ("tests/test_docs.py", "-k", "works_from_top_to_bottom or other_tools", "-n", "2", "-q")
+    said = run(sys.executable, "-m", "pytest", *tests, environment={**os.environ, "A2A_DOCS_PYTHON": str(python)})
+    return said.strip().splitlines()[-1]
+
+
+def refuse(python: str, wheel: Path, folder: Path) -> None:
+    """Check that who has too old a Python is told so."""
+    home = folder / "too-old"
+    run(python, "-m", "venv", home)
+    command = [home / "bin" / "pip", "install", "--no-deps", wheel]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    if not done.returncode or "requires a different Python" not in done.stderr:
+        fail(f"{python} can install what needs a newer one: {done.stdout}{done.stderr}")
+    print(next(line for line in done.stderr.splitlines() if "requires a different Python" in line), flush=True)
+
+
+def parsed() -> argparse.Namespace:
+    """What is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--python", nargs="*", default=[sys.executable])
-    parser.add_argument("--extras", default="", help="such as all")
-    arguments = parser.parse_args()
+    add = parser.add_argument
+    add("--python", nargs="*", default=[sys.executable], help="default: the one that runs this")
+    add("--extras", default="", help="such as all")
+    add("--releases", nargs="*", default=["highest"], help="of what the package needs: lowest, highest (default)")
+    add("--too-old", default="", metavar="PYTHON", help="one that must be refused")
+    add("--quick", action="store_true", help="leave the pages unread")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Build, install and try, and read the documentation as a newcomer would."""
+    arguments = parsed()
     if f"## {PROJECT['version']} " not in (ROOT / "CHANGELOG.md").read_text():
         fail(f"CHANGELOG.md does not speak of {PROJECT['version']}")
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         wheel = build(folder / "dist")
-        for index, python in enumerate(arguments.python):
+        if arguments.too_old:
+            refuse(arguments.too_old, wheel, folder)
+        for index, (python, edge) in enumerate(itertools.product(arguments.python, arguments.releases)):
+            begun = time.monotonic()
             home = folder / f"environment{index}"
+            bounds = folder / f"{edge}.txt"
+            bounds.write_text("\n".join(edges(edge)))
             run(python, "-m", "venv", home)
             wanted = f"{wheel}[{arguments.extras}]" if arguments.extras else wheel
-            run(home / "bin" / "pip", "install", "--quiet", wanted)
+            run(home / "bin" / "pip", "install", "--quiet", "--constraint", bounds, wanted)
             try_out(home / "bin" / "python", folder)
-            print(f"{python}: {wheel.name} is fit to be released", flush=True)
+            print(f"{python}: installed, asked and answered after {time.monotonic() - begun:.0f} s", flush=True)
+            told = "" if arguments.quick else read_on(home / "bin" / "python")
+            print(f"{python}: {wheel.name} with the {edge} releases is fit to be released. {told}", flush=True)
 
 
 main()

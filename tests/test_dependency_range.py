@@ -1,14 +1,18 @@
-"""Stubs, server and client work with the lowest and the highest releases of all that the project needs.
+"""Stubs, server and client work with the lowest and the highest releases of all that the project and its extras need.
 
-Each Python named in A2A_RANGE_PYTHONS (separated as in PATH) has one set of releases installed.
+Each Python named in A2A_RANGE_PYTHONS (separated as in PATH) has one set of releases installed. What an extra is for is
+tried with them by its page: `make release-check` reads the documentation with each set, see docs/development.md.
 """
 
+import asyncio
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.stores import nats_url, postgres_url
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPT = """
@@ -85,7 +89,7 @@ print("round trips done")
 """
 
 PRODUCT = """
-import asyncio
+import asyncio, os
 
 from a2a_grpc import Agent, Client, Options, Server
 from a2a_grpc.errors import TaskNotFoundError
@@ -109,7 +113,8 @@ async def missing(call):
 
 async def main():
     message = v1.Message(message_id="m", role=v1.ROLE_USER, parts=[v1.Part(text="hello")])
-    async with Server(agent, Options(grpc="127.0.0.1:0", http="127.0.0.1:0", store="memory:")) as server:
+    kept = {"store": os.environ.get("RANGE_STORE", "memory:"), "bus": os.environ.get("RANGE_BUS", "")}
+    async with Server(agent, Options(grpc="127.0.0.1:0", http="127.0.0.1:0", deduplicate="off", **kept)) as server:
         for binding in ("GRPC", "JSONRPC", "HTTP+JSON"):
             async with Client(server.http_url, binding=binding) as client:
                 task = (await client.send(v1.SendMessageRequest(message=message))).task
@@ -124,11 +129,19 @@ print("round trips done")
 SCRIPTS = pytest.mark.parametrize("script", [SCRIPT, PRODUCT], ids=["stubs", "product"])
 
 
-def check(python: str, script: str) -> None:
+def pythons() -> list[str]:
+    """Those with a set of releases each."""
+    found = [python for python in os.environ.get("A2A_RANGE_PYTHONS", "").split(os.pathsep) if python]
+    if not found:
+        pytest.skip("needs A2A_RANGE_PYTHONS, the Pythons with the lowest and the highest releases")
+    return found
+
+
+def check(python: str, script: str, **environment: str) -> None:
     path = os.pathsep.join((str(ROOT), str(ROOT / "generated")))
     done = subprocess.run(
         [python, "-c", script],
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, **environment, "PYTHONPATH": path},
         capture_output=True,
         text=True,
         timeout=120,
@@ -143,8 +156,12 @@ def test_all_works_with_the_installed_releases(script: str) -> None:
 
 @SCRIPTS
 def test_all_works_with_every_allowed_set_of_releases(script: str) -> None:
-    pythons = [python for python in os.environ.get("A2A_RANGE_PYTHONS", "").split(os.pathsep) if python]
-    if not pythons:
-        pytest.skip("needs A2A_RANGE_PYTHONS, the Pythons with the lowest and the highest releases")
-    for python in pythons:
+    for python in pythons():
         check(python, script)
+
+
+async def test_replicas_are_joined_with_every_allowed_set_of_releases() -> None:
+    for python in pythons():
+        async with postgres_url() as url:
+            for bus in (url, nats_url(url)):
+                await asyncio.to_thread(check, python, PRODUCT, RANGE_STORE=url, RANGE_BUS=bus)

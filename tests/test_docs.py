@@ -2,10 +2,13 @@
 
 Laws: a page is run from top to bottom in a folder of its own, as a newcomer would: a block whose first line is
 `# name.py` or `// name.mjs` is saved as that file, a `console` block is typed, one marked `server` is left running
-until the next one.
+until the next one, one marked `beside` to the end of the page. The page of the examples has them in its folder.
 The addresses of the pages are replaced by free ones. Shown output is compared line by line; `...` stands for anything:
 for lines, for a part of a line, or in JSON for a value and, as a name, for further members. What a page shows and
 nothing runs is a line of `ELSEWHERE`, with the reason.
+
+With A2A_DOCS_PYTHON the reader is one who has installed the package: nothing of this checkout is on the path, each page
+has an environment of its own above that Python's, and what a page needs more is there once its `pip` lines were typed.
 """
 
 import importlib
@@ -32,12 +35,15 @@ from scripts import docs_tables
 from tests.hosts import ENVOY, NEEDS_ENVOY
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = ROOT / "examples"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), EXAMPLES / "README.md"]
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 RUN, SHOWN = {"console", "python", "js", "ts", "go", "java", "sh"}, {"text", "json", "toml"}
 PORTS = ("8080", "50051", "9100")
 PROGRAMS = {"a2a-grpc": "-m a2a_grpc", "python": "", "uvicorn": "-m uvicorn"}
 """Commands that every reader has, and what Python is told to run."""
+INSTALLED = os.environ.get("A2A_DOCS_PYTHON", "")
+"""A Python that has the package installed, for readers without this checkout; empty: the Python that runs this."""
 TOOLS = {
     "buf": ("A2A_BUF_MODULES", ".bin"),
     "go": ("A2A_GO_FOLDER", "bin"),
@@ -72,7 +78,8 @@ NOTHING = object()
 
 
 class Step(NamedTuple):
-    """Something that a reader does: `kind` is file, server or command; `shown` are the lines that it prints."""
+    """Something that a reader does: `kind` is file, command, fails (a command that does), server or beside; `shown`
+    are the lines that it prints."""
 
     kind: str
     text: str
@@ -169,35 +176,60 @@ def free_ports(count: int) -> list[str]:
         return [str(each.getsockname()[1]) for each in sockets]
 
 
+def above(python: str, folder: Path) -> str:
+    """The Python of a new environment, in which whatever another one has is there, too."""
+    subprocess.run([python, "-m", "venv", "--without-pip", folder], check=True)
+    made, where = str(folder / "bin" / "python"), "import sysconfig; print(sysconfig.get_path('purelib'))"
+    below, own = (
+        subprocess.run([each, "-c", where], check=True, capture_output=True, text=True).stdout.strip()
+        for each in (python, made)
+    )
+    (Path(own) / "below.pth").write_text(f"{below}\n")
+    return made
+
+
 class Reader:
-    """Somebody who works through a page: a shell, and the server that was started last."""
+    """Somebody who works through a page: a shell, and the servers that were started."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
-        commands = folder / "commands"
+        self.folder, commands = folder / "page", folder / "commands"
+        self.folder.mkdir()
         commands.mkdir()
-        pythons = [(name, sys.executable, words) for name, words in PROGRAMS.items()]
-        if official := os.environ.get("A2A_SDK1_PYTHON"):
-            pythons.append(("sdk-python", official, ""))
-        for name, python, words in pythons:
-            (commands / name).write_text(f'#!/bin/sh\nexec "{python}" {words} "$@"\n')
+        self.ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
+        self.environment = dict(os.environ)
+        for name, line in self._commands(folder):
+            (commands / name).write_text(f"#!/bin/sh\n{line}\n")
             (commands / name).chmod(0o755)
         found = [str(Path(os.environ[name]) / rest) for name, rest in TOOLS.values() if name in os.environ]
-        self.environment = {
-            **os.environ,
+        self.environment |= {
             "PATH": os.pathsep.join([str(commands), *found, os.environ["PATH"]]),
-            "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT), str(ROOT / "generated")]),
             "PYTHONUNBUFFERED": "1",
             "A2A_GRPC_HTTP": f"127.0.0.1:{self.ports['8080']}",
             "A2A_GRPC_GRPC": f"127.0.0.1:{self.ports['50051']}",
         }
+        self.processes: list[subprocess.Popen[str]] = []
         self.server: subprocess.Popen[str] | None = None
         self.shell = self._start("bash", "--noprofile", "--norc")
 
+    def _commands(self, folder: Path) -> Iterator[tuple[str, str]]:
+        """Commands with the line of shell that each is, and the environment that they need."""
+        if INSTALLED:
+            python = above(INSTALLED, folder / "environment")
+            self.environment.pop("PYTHONPATH", None)
+            yield "pip", f'exec "{INSTALLED}" -m pip --disable-pip-version-check --python "{python}" "$@"'
+        else:  # where everything is installed that development needs
+            python = sys.executable
+            self.environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "generated")])
+            yield "pip", "exit 0"
+        for name, words in PROGRAMS.items():
+            yield name, f'exec "{python}" {words} "$@"'
+        if official := os.environ.get("A2A_SDK1_PYTHON"):
+            yield "sdk-python", f'exec "{official}" "$@"'
+
     def _start(self, *words: str) -> "subprocess.Popen[str]":
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        return subprocess.Popen(words, cwd=self.folder, env=self.environment, text=True, **pipes)
+        self.processes.append(subprocess.Popen(words, cwd=self.folder, env=self.environment, text=True, **pipes))
+        return self.processes[-1]
 
     def local(self, text: str) -> str:
         """The text with this reader's ports."""
@@ -209,10 +241,13 @@ class Reader:
         command = self.local(ELSEWHERE.get(step.text, (step.text,))[0])
         if step.kind == "file":
             (self.folder / step.text).write_text(shown[0])
-        elif step.kind == "server":
+        elif step.kind in ("server", "beside"):
             if "--engine envoy" in command and not ENVOY:
                 pytest.skip(NEEDS_ENVOY)
-            self.serve(command, shown)
+            if step.kind == "server":
+                self.stop_server()
+            started = self.serve(command, shown)
+            self.server = started if step.kind == "server" else self.server
         else:
             got, code = self.type(command)
             assert fits(shown, got), "\n".join([f"$ {command}", *got, "but the page shows", *shown])
@@ -231,16 +266,15 @@ class Reader:
             lines.append(line)
         raise AssertionError(f"the shell ended at: {command}")
 
-    def serve(self, command: str, shown: list[str]) -> None:
-        """Start a server in place of the one before, and wait for the first line that it is shown to print."""
+    def serve(self, command: str, shown: list[str]) -> "subprocess.Popen[str]":
+        """Start a server, and wait for the first line that it is shown to print."""
         assert shown, f"{command}: a server must be shown to print something"
-        self.stop_server()
-        self.server = self._start("bash", "-c", f"exec env {command}")
-        assert self.server.stdout
+        server = self._start("bash", "-c", f"exec env {command}")
+        assert server.stdout
         printed = []
-        for line in self.server.stdout:
+        for line in server.stdout:
             if same(shown[0], line.rstrip()):
-                return
+                return server
             printed.append(line)
         raise AssertionError(f"$ {command}\n{''.join(printed)}but the page shows\n{shown[0]}")
 
@@ -252,10 +286,9 @@ class Reader:
             self.server = None
 
     def close(self) -> None:
-        for process in (self.shell, self.server):
-            if process is not None:
-                process.kill()
-                process.communicate()
+        for process in self.processes:
+            process.kill()
+            process.communicate()
 
 
 @pytest.fixture
@@ -272,9 +305,12 @@ def tool_of(step: Step) -> str:
     return next((tool for tool in TOOLS if step.kind == "command" and tool in words), "")
 
 
+@pytest.mark.limit(900)  # a newcomer installs meanwhile what the page needs
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_works_from_top_to_bottom(name: str, reader: Reader) -> None:
-    for step in steps((ROOT / name).read_text()):
+    if (page := ROOT / name).is_relative_to(EXAMPLES):
+        shutil.copytree(EXAMPLES, reader.folder, dirs_exist_ok=True)
+    for step in steps(page.read_text()):
         if not tool_of(step):
             reader.do(step)
     reader.stop_server()
@@ -345,6 +381,14 @@ def test_the_run_target_is_what_the_pages_run() -> None:
 def test_the_reference_has_every_exported_name() -> None:
     text = (ROOT / "docs" / "api.md").read_text()
     assert re.findall(r"^## `(\w+)`$", text, re.MULTILINE) == sorted(a2a_grpc.__all__)
+
+
+def test_the_reference_has_every_name_that_programs_import() -> None:
+    told = set(re.findall(r"^##+ `(\w+)", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE))
+    for page in PAGES:
+        for module, names in re.findall(r"^from a2a_grpc\.(\S+) import (.+)$", page.read_text(), re.MULTILINE):
+            if module not in ("demo", "errors"):  # an example, and a table of its own
+                assert set(names.split(", ")) <= told, f"{page.name}: {module}"
 
 
 def test_differences_are_seen() -> None:

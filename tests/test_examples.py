@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.util
+import re
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,14 +19,17 @@ from a2a_grpc.testing import connect
 from scripts.services import free_port
 from tests.fronts import PATIENCE, WIRES, gateway, wire_of
 from tests.fronts import asking as asking_words
+from tests.rules.sources import files
+from tests.test_docs import EXAMPLES, PAGES, steps
 from tests.test_openai_chat import model
 
-FOLDER = Path(__file__).parent.parent / "examples"
+TRIED = {"agent.go"}
+"""Examples that no page runs, but a test below."""
 
 
 def example(name: str) -> Any:
     """The module of an example, loaded anew."""
-    spec = importlib.util.spec_from_file_location(f"example_{name}", FOLDER / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -39,9 +43,14 @@ async def asking(name: str) -> AsyncIterator[RemoteAgent]:
 
 
 def test_every_example_is_tried_and_told_of() -> None:
-    told = (FOLDER / "README.md").read_text()
-    names = {path.stem for path in FOLDER.glob("*.py")}
-    assert names == {"approval", "files", "tenants", "model"} and all(f"[{name}.py]" in told for name in names)
+    """Files beside the page are run by its commands, or here; those in calls, by the page that shows them."""
+    commands = [step.text for page in PAGES for step in steps(page.read_text()) if step.kind != "file"]
+    told = (EXAMPLES / "README.md").read_text()
+    for path in files():
+        if path.is_relative_to(EXAMPLES) and path.name != "README.md":
+            words = re.compile(rf"\b({re.escape(path.name)}|{path.stem}:\w+)(?!\w)")
+            assert path.name in TRIED or any(map(words.search, commands)), f"nothing runs {path.name}"
+            assert path.parent != EXAMPLES or f"[{path.name}]({path.name})" in told, f"no page tells of {path.name}"
 
 
 async def test_a_purchase_waits_for_a_decision() -> None:
@@ -90,7 +99,7 @@ async def test_an_agent_in_go_is_on_every_wire_behind_a_gateway(tmp_path: Path) 
     if shutil.which("go") is None:
         pytest.skip("needs go")
     address, binary = f"127.0.0.1:{free_port()}", tmp_path / "agent"
-    build = await asyncio.create_subprocess_exec("go", "build", "-o", binary, FOLDER / "agent.go")
+    build = await asyncio.create_subprocess_exec("go", "build", "-o", binary, EXAMPLES / "agent.go")
     assert await asyncio.wait_for(build.wait(), 2 * PATIENCE) == 0
     agent = await asyncio.create_subprocess_exec(binary, address, stderr=asyncio.subprocess.PIPE)
     try:
