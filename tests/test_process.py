@@ -71,6 +71,31 @@ async def test_a_canceled_task_ends_the_program_and_what_it_started(tmp_path: Pa
         await until(lambda: not any(map(alive, ours)), 60)
 
 
+LEAVES = """
+import signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)  # as does what it starts now
+nothing = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+print(subprocess.Popen(["sleep", "600"], **nothing).pid, flush=True)
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+if input() == "stay": time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize(("text", "reason"), [("stay\n", "canceled"), ("go\n", "stop")])
+async def test_nobody_whom_a_program_started_outlives_its_turn(text: str, reason: str) -> None:
+    async with running([sys.executable, "-c", LEAVES]) as agent:
+        run, heard = agent.stream(text), ""
+        async for update in run:
+            heard += update.text
+            if heard.endswith("\n"):
+                break
+        if reason == "canceled":
+            assert alive(int(heard))
+            await agent.abort(run.run_id)
+        assert (await run.result()).finish_reason == reason
+        await until(lambda: not alive(int(heard)), 60)
+
+
 async def test_a_program_that_fails_fails_the_task_and_tells_nobody_why(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "a2a_grpc.process")
     async with running(["sh", "-c", "echo half; echo 'secret: 7' >&2; exit 3"]) as agent:

@@ -21,6 +21,9 @@ from a2a_grpc.agent import Failed, Output, Rejected, TaskHandle
 GRACE: Final = 2.0
 """Seconds that a program has to end when its task was canceled, before it is killed."""
 
+LOOK: Final = 0.02
+"""Seconds between looks at whether anybody of a program's group is left."""
+
 PIECE: Final = 65_536
 
 LONGEST_LINE: Final = 4 * 1024 * 1024
@@ -180,20 +183,25 @@ def _unreadable(why: str) -> Failed:
 
 
 async def _end(running: asyncio.subprocess.Process) -> None:
-    """See that a program and what it started are gone."""
-    if running.returncode is None:
-        _signal(running, signal.SIGTERM)
+    """See that a program and what it started are gone, also what it left behind when it ended by itself."""
+    if _signal(running, signal.SIGTERM):
         try:
             async with asyncio.timeout(GRACE):
                 await running.wait()
+                while _signal(running, 0):  # noqa: ASYNC110 - nobody tells when a group is empty
+                    await asyncio.sleep(LOOK)
         except TimeoutError:
             log.warning("a program did not end when it was told to, and is killed")
         finally:
-            if running.returncode is None:
-                _signal(running, signal.SIGKILL)
+            _signal(running, signal.SIGKILL)
     await running.wait()
 
 
-def _signal(running: asyncio.subprocess.Process, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
+def _signal(running: asyncio.subprocess.Process, number: int) -> bool:
+    """Send a signal, 0 for none, to the group of a program, whose number nobody else has as long as one of it lives;
+    whether there was anybody."""
+    try:
         os.killpg(running.pid, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
