@@ -13,9 +13,19 @@ from aiohttp import web
 
 from a2a_grpc.adapters.openai_chat import openai_chat
 from a2a_grpc.agent import Agent
+from a2a_grpc.bindings import sse
 from a2a_grpc.remote import RemoteAgent
 from a2a_grpc.testing import connect, until
 from tests.peers import listening
+
+ODDITIES: list[Any] = [
+    {"error": None, "choices": [{"delta": {"role": "assistant", "content": None}}]},
+    {"choices": [{"delta": {"content": [{"type": "text", "text": "I "}, {"type": "thinking", "thinking": []}]}}]},
+    {"choices": [{"delta": {"content": "know"}, "finish_reason": None}]},
+    {"choices": [{"finish_reason": "stop"}]},
+    {"choices": []},
+]
+"""What endpoints say that are compatible but for details: nulls, lists of blocks, an end without a delta, no [DONE]."""
 
 
 class Model:
@@ -39,6 +49,14 @@ class Model:
             return web.json_response({"choices": [{"message": {"role": "assistant", "content": " ".join(words)}}]})
         reply = web.StreamResponse(headers={"content-type": "text/event-stream"})
         await reply.prepare(request)
+        if self.mood == "odd":
+            for said in ODDITIES:
+                await self._say(reply, said)
+            return reply
+        if self.mood == "long":
+            for _ in range(80):
+                await reply.write(b"data: " + b"x" * 65_536)
+            return reply
         try:
             await self._stream(reply, words)
         except (ConnectionResetError, asyncio.CancelledError):
@@ -121,6 +139,26 @@ async def test_servers_that_do_not_stream_are_understood() -> None:
     async with model() as there, asking(there.url) as agent:
         there.mood = "whole"
         assert (await agent.generate("Hello")).text == "I know 1 messages"
+
+
+async def test_endpoints_that_differ_in_details_are_understood() -> None:
+    async with model() as there, asking(there.url) as agent:
+        there.mood = "odd"
+        result = await agent.generate("Hello")
+        assert (result.finish_reason, result.text) == ("stop", "I know")
+
+
+async def test_an_answer_without_end_is_cut_off(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.ERROR, "a2a_grpc.openai_chat")
+    monkeypatch.setattr(sse, "LIMIT", 1 << 20)
+    monkeypatch.setattr(sse.Parser.__init__, "__defaults__", (1 << 20,))
+    async with model() as there, asking(there.url) as agent:
+        there.mood = "long"
+        result = await agent.generate("Hello")
+        assert (result.finish_reason, result.text) == ("failed", "The model did not answer")
+        assert "larger than 1048576 bytes" in caplog.text
 
 
 @pytest.mark.parametrize("mood", ["ill", "sick", "cut", "gone"])

@@ -8,13 +8,14 @@ log; callers are told that the model did not answer. The key is sent to this end
 import base64
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import aiohttp
 import orjson
 
 from a2a_grpc.agent import Failed, TaskHandle
 from a2a_grpc.bindings import sse
+from a2a_grpc.errors import InvalidAgentResponseError
 from a2a_grpc.protojson_values import json_of
 
 MEMORY: Final = "openai.messages"
@@ -110,25 +111,57 @@ async def _pieces(url: str, body: Mapping[str, Any], headers: Mapping[str, str],
             log.error("%s answers with HTTP status %d: %s", url, reply.status, (await reply.content.read(1000))[:1000])
             raise Failed(SILENT)
         if reply.content_type != sse.HEADERS["content-type"]:
-            yield _piece(await reply.read(), "message")
+            whole = bytearray()
+            async for chunk in reply.content.iter_any():
+                whole += chunk
+                if len(whole) > sse.LIMIT:
+                    raise _unreadable(f"it is larger than {sse.LIMIT} bytes")
+            yield _piece(bytes(whole), "message").text
             return
-        parser = sse.Parser()
-        async for chunk in reply.content.iter_any():
-            for event in parser.feed(chunk):
-                if event.data.strip() == b"[DONE]":
-                    return
-                if piece := _piece(event.data, "delta"):
-                    yield piece
-        raise Failed("The model's answer broke off")
+        ended = False
+        async for data in _events(reply):
+            if data == b"[DONE]":
+                return
+            piece = _piece(data, "delta")
+            ended = ended or piece.last
+            if piece.text:
+                yield piece.text
+        if not ended:
+            raise Failed("The model's answer broke off")
 
 
-def _piece(data: bytes, member: str) -> str:
-    """The text in an answer, or in an event of one; "" where there is none."""
+async def _events(reply: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    parser = sse.Parser()
+    async for chunk in reply.content.iter_any():
+        try:
+            events = parser.feed(chunk)
+        except InvalidAgentResponseError as fault:
+            raise _unreadable(fault) from None
+        for event in events:
+            yield event.data.strip()
+
+
+class Piece(NamedTuple):
+    """What an answer, or an event of one, adds to the text, and whether the model says that it has ended."""
+
+    text: str
+    last: bool
+
+
+def _piece(data: bytes, member: str) -> Piece:
     try:
         found = orjson.loads(data)
-        if "error" in found:
+        if found.get("error"):
             raise ValueError(found["error"])
-        return next((each[member].get("content") or "" for each in found["choices"][:1]), "")
+        choice: Any = next(iter(found["choices"]), {})
+        said = (choice.get(member) or {}).get("content") or ""
+        if not isinstance(said, str):
+            said = "".join(block["text"] for block in said if block.get("type", "text") == "text")
+        return Piece(said, bool(choice.get("finish_reason")))
     except (ValueError, KeyError, TypeError, AttributeError) as fault:
-        log.error("an answer of the model cannot be read: %s: %s", type(fault).__name__, fault)
-        raise Failed(SILENT) from None
+        raise _unreadable(f"{type(fault).__name__}: {fault}") from None
+
+
+def _unreadable(why: object) -> Failed:
+    log.error("an answer of the model cannot be read: %s", why)
+    return Failed(SILENT)
