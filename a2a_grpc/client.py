@@ -17,7 +17,7 @@ from a2a_grpc.client_calls import SCHEMES, Calls
 from a2a_grpc.client_cards import Found, trusted
 from a2a_grpc.client_retries import NEVER, unsent
 from a2a_grpc.client_streams import Events, Following, Source, Ways, number_of, settled
-from a2a_grpc.errors import A2AError, UnavailableError
+from a2a_grpc.errors import A2AError, InvalidAgentResponseError, UnavailableError
 from a2a_grpc.protojson import encode
 from a2a_grpc.tasks.state import ENDS, state_of
 
@@ -43,8 +43,9 @@ class Client(Calls):
     url: base URL of the agent, URL of its card (ending in `.json`), `grpc://host:port` (`grpcs://` with TLS) for gRPC
     without a card, or a card. binding: "JSONRPC", "HTTP+JSON" or "GRPC", the only one to use, or several in order of
     preference; default: the card's order (CARD-07). version: "1.0" (default) or "0.3" pins the version, None takes the
-    newest that the card offers (VER-08). headers: sent with each request, as metadata on gRPC. auth: credentials that
-    change: a bearer token or headers, a function (plain or async) that gives them, or an object such as
+    newest that the card offers (VER-08). headers: sent with each request, as metadata on gRPC; on every wire values are
+    printable ASCII, and names letters, digits, `_`, `.` and `-`, else ValueError names the header. auth: credentials
+    that change: a bearer token or headers, a function (plain or async) that gives them, or an object such as
     ClientCredentials; after a 401 they are asked for once more. extensions: URIs to ask for (EXT-02). tenant: default:
     the one that the interface names (TENANT-01). timeout: seconds to wait for an answer or the next event, default
     forever, then TimeoutError. silence: seconds after which a stream that has begun and carries nothing is taken for
@@ -130,15 +131,20 @@ class Client(Calls):
         return answer
 
     async def tasks(self, request: v1.ListTasksRequest | None = None) -> AsyncGenerator[v1.Task, None]:
-        """All tasks that a request means, latest first, page by page as they are needed; default: every one."""
+        """All tasks that a request means, latest first, page by page as they are needed; default: every one. Raises
+        InvalidAgentResponseError when a page leads back to one before it, as it would for ever."""
         asked = v1.ListTasksRequest()
         asked.CopyFrom(request or asked)
+        seen = {asked.page_token}
         while True:
             page = await self.list(asked)
             for task in page.tasks:
                 yield task
-            if page.next_page_token in ("", asked.page_token):
+            if not page.next_page_token:
                 return
+            if page.next_page_token in seen:
+                raise InvalidAgentResponseError("nextPageToken leads back to a page that was read before")
+            seen.add(page.next_page_token)
             asked.page_token = page.next_page_token
 
     async def cancel(self, task_id: str, **more: Unpack[More]) -> v1.Task:

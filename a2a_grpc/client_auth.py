@@ -8,12 +8,13 @@ a text, a mapping and a function are made into one. Tokens are fetched over TLS,
 import asyncio
 import base64
 import inspect
+import re
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeGuard
 from urllib.parse import quote, urlsplit
 
 import aiohttp
@@ -47,10 +48,30 @@ class Auth(Protocol):
         """These headers were refused with 401: whatever was kept of them is to be forgotten."""
 
 
+HEADER_NAME: Final = re.compile(r"[0-9a-z_.-]+")
+"""A name of a header, in lower case, that every wire can carry."""
+
+
+def plain(value: object) -> TypeGuard[str]:
+    """Whether every wire can carry this as the value of a header."""
+    return isinstance(value, str) and value.isascii() and value.isprintable()
+
+
+def fit(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers with their names in lower case. Raises ValueError, which names the header and not its value, for one
+    that not every wire can carry: names are letters, digits, `_`, `.` and `-`, values printable ASCII."""
+    made = {}
+    for name, value in headers.items():
+        made[low := name.lower()] = value
+        if not HEADER_NAME.fullmatch(low):
+            raise ValueError(f"{name!r} is not a name of a header that every wire can carry")
+        if not plain(value):
+            raise ValueError(f"header {low}: its value must be a text of printable ASCII characters")
+    return made
+
+
 def _as_headers(shown: Shown) -> dict[str, str]:
-    if isinstance(shown, str):
-        return {"authorization": f"Bearer {shown}"}
-    return {name.lower(): value for name, value in shown.items()}
+    return fit({"authorization": f"Bearer {shown}"} if isinstance(shown, str) else shown)
 
 
 class Static:
@@ -161,7 +182,7 @@ class ClientCredentials:
             seconds = float("inf") if life is None else float(life)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise UnauthenticatedError(f"no token from {self._url}: HTTP status {reply.status}") from None
-        if reply.status != 200 or not isinstance(token, str) or str(kind).lower() != "bearer":
+        if reply.status != 200 or not plain(token) or str(kind).lower() != "bearer":
             raise UnauthenticatedError(f"no bearer token from {self._url}: HTTP status {reply.status}")
         self._headers = _as_headers(token)
         self._until = asked + seconds - min(self._early, seconds / 2)

@@ -20,7 +20,7 @@ from google.protobuf.message import Message
 from a2a_grpc import telemetry
 from a2a_grpc.bindings import wire
 from a2a_grpc.call import GRPC, RESUME_EXTENSION, V03, V1, Call, Interceptor
-from a2a_grpc.client_auth import Auth, Channel, Shown, Tls, auth_of
+from a2a_grpc.client_auth import Auth, Channel, Shown, Tls, auth_of, fit
 from a2a_grpc.client_cards import CardCache, Found, Verify, card_url, trusted
 from a2a_grpc.client_dial import Dialer, chosen, spoken
 from a2a_grpc.client_retries import IDEMPOTENT, NEVER, Retries
@@ -60,7 +60,7 @@ class Calls:
         self._given = Found(url, encode(url), "") if isinstance(url, v1.AgentCard) else None
         self._url = "" if isinstance(url, v1.AgentCard) else url
         self._binding, self._version = binding, version
-        self._headers = {name.lower(): value for name, value in (headers or {}).items()}
+        self._headers = fit(headers or {})
         self._auth = auth_of(auth)
         self._extensions = tuple(extensions)
         self._tenant, self._timeout = tenant, timeout
@@ -150,7 +150,7 @@ class Calls:
             return self._given
         headers = {wire.VERSION_HEADER: self._version or V1, **self._headers}
         if self._auth is not None:
-            headers |= await self._auth.headers()
+            headers |= fit(await self._auth.headers())
         return await self._cards.card(await self._dialer.session(), card_url(self._url), headers, fresh=force)
 
     async def _give_up(self, carrier: Wire, fault: ConnectionError) -> None:
@@ -171,10 +171,10 @@ class Calls:
             raise UnsupportedOperationError(f"version {V03} has no such operation")
         headers = {wire.VERSION_HEADER: version, **self._headers}
         if self._auth is not None:
-            headers |= await self._auth.headers()
-        headers |= more or {}
+            headers |= fit(await self._auth.headers())
+        headers |= fit(more or {})
         if asked := self._extensions if extensions is None else tuple(extensions):
-            headers[wire.EXTENSION_HEADERS[version].lower()] = ", ".join(asked)
+            headers |= fit({wire.EXTENSION_HEADERS[version]: ", ".join(asked)})
         tenant = self.interface.tenant if self._tenant is None else self._tenant
         if tenant and not request.tenant:
             given, request = request, type(request)(tenant=tenant)
@@ -194,7 +194,7 @@ class Calls:
         call = Call(operation, entry.protocol_binding, spoken(entry), entry.tenant, metadata=headers)
         for interceptor in self._interceptors:
             await stack.enter_async_context(interceptor(call, request))
-        return dict(call.metadata)
+        return fit(call.metadata)
 
     async def _renewed(self, refused: Mapping[str, str]) -> bool:
         """After a 401: whether there are other credentials than those that were refused."""
@@ -216,7 +216,7 @@ class Calls:
     ) -> Any:
         """Call an operation with one answer, by its v1.0 name; request and answer are v1.0 messages.
 
-        headers: for this call, names in lower case, over those of the client. extensions, timeout: in place of the
+        headers: for this call, over those of the client. extensions, timeout: in place of the
         client's; the time is for all attempts together. An interface that cannot be reached is given up for the next
         one in the card (CARD-08); what may be repeated is repeated as `retries` says.
         """

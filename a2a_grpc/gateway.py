@@ -22,7 +22,7 @@ from a2a_grpc.bindings.streams import Running
 from a2a_grpc.call import GRPC, RESUME_EXTENSION, V03, VERSIONS, Call
 from a2a_grpc.cards import RESOLVED
 from a2a_grpc.client import Client, Events
-from a2a_grpc.client_auth import Channel, Tls
+from a2a_grpc.client_auth import Channel, Tls, plain
 from a2a_grpc.client_cards import Found, Verify, trusted
 from a2a_grpc.client_streams import number_of
 from a2a_grpc.client_wires import DEADLINE, GrpcWire
@@ -404,7 +404,7 @@ class Upstream(v1_grpc.A2AServiceServicer):
         """The request as it goes on, and what goes beside it: headers, extensions, the deadline. numbered: whether the
         upstream must be asked to number its events, as gRPC does not."""
         names = self._forward_known if call.caller.authenticated else self._forward
-        headers = {name: value for name in names if (value := call.metadata.get(name)) and _is_plain(value)}
+        headers = {name: value for name in names if (value := call.metadata.get(name)) and plain(value)}
         if call.deadline is not None and client.interface.protocol_binding == GRPC:
             headers[DEADLINE] = f"{max(1, int((call.deadline - time.monotonic()) * 1000))}m"
         call.activated = tuple(uri for uri in call.extensions if uri in self._declared)
@@ -453,11 +453,6 @@ def _with_id(request: Any) -> Any:
         given, request = request, type(request)(id=request.task_id)
         request.MergeFrom(given)
     return request
-
-
-def _is_plain(value: str) -> bool:
-    """Whether every wire can carry a header's value."""
-    return value.isascii() and value.isprintable()
 
 
 async def _unless_ended(events: Source, call: Call) -> Source:

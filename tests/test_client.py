@@ -115,6 +115,29 @@ async def test_errors_are_the_same_classes_on_every_wire(server: Server, binding
             await client.send(v1.SendMessageRequest(message=v1.Message(message_id="x", role="ROLE_USER")))
 
 
+@pytest.mark.requirement("EQ-03", "SEC-05")
+@pytest.mark.parametrize(("binding", "version"), WIRES)
+async def test_a_header_that_not_every_wire_can_carry_is_named(server: Server, binding: str, version: str) -> None:
+    settings: Any = {"binding": binding, "version": version, "timeout": PATIENCE}
+    odd: list[tuple[str, Any]] = [("X-Name", "Zo\xeb"), ("x-name", "Zo\r\ny: e"), ("x-name", 7), ("x name", "Zo")]
+    async with Client(server.http_url, **settings) as client:
+        with pytest.raises(errors.TaskNotFoundError):
+            await client.get("nowhere", headers={"X-Name": "Zoe"})
+        for name, value in odd:
+            headers = {name: value}
+            for call in (client.get("t", headers=headers), anext(client.stream(asking("hi"), headers=headers))):
+                with pytest.raises(ValueError, match=r"x.name") as caught:
+                    await call
+                assert "Zo" not in str(caught.value)
+        with pytest.raises(ValueError, match="a2a-extensions"):
+            await client.get("t", extensions=["urn:\xfc"])
+    ways: list[dict[str, Any]] = [{"headers": dict(odd[:1])}, {"auth": "Zo\xeb"}, {"auth": lambda: "Zo\xeb"}]
+    for told in ways:
+        with pytest.raises(ValueError, match=r"x-name|authorization") as caught:
+            await Client.connect(server.http_url, **settings, **told)
+        assert "Zo" not in str(caught.value)
+
+
 @pytest.mark.parametrize(("binding", "version"), WIRES)
 async def test_a_question_is_canceled_and_a_running_task_is_followed(
     server: Server, binding: str, version: str

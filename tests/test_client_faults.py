@@ -190,6 +190,21 @@ async def test_a_certificate_that_nobody_vouches_for_is_no_connection(tmp_path: 
                     await client.get("t")
 
 
+@pytest.mark.parametrize("tokens", [["a", "a"], ["a", "b", "a"]])
+async def test_a_list_whose_pages_lead_in_circles_comes_to_an_end(tokens: list[str]) -> None:
+    pages = iter(tokens)
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        return web.json_response({"tasks": [{"id": "t", "status": {}}], "nextPageToken": next(pages)})
+
+    found = []
+    async with peer(card_of(entry("HTTP+JSON", "URL")), handler) as url, Client(url, timeout=30) as client:
+        with pytest.raises(errors.InvalidAgentResponseError, match="nextPageToken leads back"):
+            async for task in client.tasks():
+                found.append(task.id)
+    assert found == ["t"] * len(tokens)
+
+
 async def test_a_stream_that_says_nothing_of_its_task_ends_as_it_does() -> None:
     async def handler(request: web.Request) -> web.StreamResponse:
         return web.Response(text=": nothing\n\n", content_type="text/event-stream")

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import aiohttp
 import pytest
 from a2a_stubs import v1
 
@@ -293,6 +294,15 @@ async def test_a_cancel_reaches_the_agent_at_the_bottom(back: Server) -> None:
         assert (await agent.abort(run.run_id)).finish_reason == "canceled"
         await canceled("deep")
         assert (await run.result()).finish_reason == "canceled"
+
+
+async def test_a_trace_that_no_wire_can_carry_on_is_left_behind(back: Server) -> None:
+    async with chain(back, passes_on, binding="GRPC") as agent, aiohttp.ClientSession() as session:
+        message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "one"}]}
+        told: Any = {"A2A-Version": "1.0", "tracestate": "a=\xe9", "traceparent": f"00-{1:032x}-{1:016x}-01"}
+        url = f"{agent.name}/message:send"
+        async with session.post(url, json={"message": message}, headers=told) as reply:
+            assert (await reply.json())["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
 
 
 async def test_the_deadline_of_who_waits_goes_on(back: Server) -> None:
