@@ -224,9 +224,13 @@ async def test_what_may_be_repeated_is_repeated_and_nothing_else() -> None:
             with pytest.raises(errors.UnavailableError):
                 await client.get("t")
             asked.clear()
-            replies[:] = [(429, {"retry-after": "0"})]
-            assert (await client.send(asking("hi"))).task.id == "t" and len(asked) == 2
-            for reply in ((503, {}), (429, {}), (429, {"retry-after": "9"}), (500, {})):
+            now, then = "Thu, 01 Jan 2015 12:00:00 GMT", "Thu, 01 Jan 2015 12:00:09 GMT"
+            for soon in ({"retry-after": "0"}, {"retry-after": now, "date": now}, {"retry-after": now}):
+                asked.clear()
+                replies[:] = [(429, soon)]
+                assert (await client.send(asking("hi"))).task.id == "t" and len(asked) == 2
+            late = {"retry-after": then, "date": now}
+            for reply in ((503, {}), (429, {}), (429, {"retry-after": "9"}), (429, late), (500, {})):
                 asked.clear()
                 replies[:] = [reply]
                 with pytest.raises(errors.A2AError):

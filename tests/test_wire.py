@@ -166,3 +166,21 @@ def test_every_error_survives_the_way_out_and_in(kind):
 def test_a_peers_http_headers_are_read_too():
     error = wire.received("", None, None, status=401, headers={"www-authenticate": "Basic", "retry-after": "7"})
     assert isinstance(error, errors.UnauthenticatedError) and error.challenge == "Basic" and error.retry_after == 7
+
+
+@pytest.mark.requirement("ERR-10")
+@pytest.mark.parametrize(
+    ("after", "seconds"),
+    [
+        ("7", 7.0),
+        ("Thu, 01 Jan 2015 12:00:09 GMT", 9.0),
+        ("Thu, 01 Jan 2015 11:00:00 GMT", 0.0),
+        ("soon", None),
+        ("", None),
+        ("-1", None),
+        ("9" * 400, None),
+    ],
+)
+def test_a_peer_may_say_when_to_come_back_in_seconds_or_by_its_clock(after, seconds):
+    told = {"retry-after": after, "date": "Thu, 01 Jan 2015 12:00:00 GMT"}
+    assert wire.received("", None, None, status=429, headers=told).retry_after == seconds

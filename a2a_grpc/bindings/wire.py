@@ -11,9 +11,11 @@ import asyncio
 import logging
 import math
 import re
+import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from typing import Any, Final, Protocol
 from urllib.parse import parse_qsl
 
@@ -355,10 +357,8 @@ def received(
     error = kind(message if isinstance(message, str) else "")
     error.metadata = metadata
     error.violations = violations
-    error.retry_after = delay
     told = headers or {}
-    if (after := told.get("retry-after", "")).isascii() and after.isdigit() and delay is None:
-        error.retry_after = float(after)
+    error.retry_after = _wait(told) if delay is None else delay
     if isinstance(error, errors.UnauthenticatedError) and "www-authenticate" in told:
         error.challenge = told["www-authenticate"]
     return error
@@ -384,4 +384,21 @@ def _unfold(details: list[dict[str, Any]]) -> tuple[str, dict[str, str], tuple[V
     return reason, metadata, tuple(violations), delay
 
 
+def _wait(told: Mapping[str, str]) -> float | None:
+    """Seconds that Retry-After asks for: a number, or a date by the peer's own clock where it tells that (ERR-10)."""
+    after = told.get("retry-after", "")
+    if _DIGITS.fullmatch(after):
+        return float(after)
+    until = _time(after)
+    return None if until is None else max(0.0, until - (_time(told.get("date", "")) or time.time()))
+
+
+def _time(text: str) -> float | None:
+    try:
+        return parsedate_to_datetime(text).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+_DIGITS: Final = re.compile(r"[0-9]{1,9}")
 _SECONDS: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)s")
