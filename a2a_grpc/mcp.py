@@ -18,6 +18,7 @@ from a2a_stubs import v1
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
 
 from a2a_grpc.auth import SKILL
 from a2a_grpc.errors import A2AError
@@ -228,7 +229,8 @@ class Bridge:
     async def _read(self, _: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         artifact = self._artifacts.get(params.uri)
         if artifact is None:
-            raise ValueError(f"there is no resource {params.uri}")
+            missing = f"there is no resource {params.uri}, or it is among the oldest of more than {MOST_ARTIFACTS}"
+            raise MCPError(types.INVALID_PARAMS, missing, {"uri": params.uri})
         contents: list[Any] = []
         for part in artifact.parts:
             told: dict[str, Any] = {"uri": params.uri, "mime_type": _media(part)}

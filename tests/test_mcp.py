@@ -21,6 +21,7 @@ import mcp_types as types
 from mcp import StdioServerParameters
 from mcp.client import Client
 from mcp.client.stdio import stdio_client
+from mcp.shared.exceptions import MCPError
 
 from a2a_grpc.mcp import bridge
 
@@ -137,8 +138,9 @@ async def test_other_hosts_are_told_the_task_to_go_on_with(mode: Any, answer: An
         assert texts(await client.call_tool("ask", told))[0] == "One S pot."
 
 
-async def test_artifacts_are_resources() -> None:
-    async with serve(shop()) as server, host(server.http_url) as client:
+@pytest.mark.parametrize("mode", MODES)
+async def test_artifacts_are_resources(mode: Any) -> None:
+    async with serve(shop()) as server, host(server.http_url, mode=mode) as client:
         result = await client.call_tool("ask", {"message": "picture"})
         image = next(block for block in result.content if isinstance(block, types.ImageContent))
         link = next(block for block in result.content if isinstance(block, types.ResourceLink))
@@ -147,6 +149,9 @@ async def test_artifacts_are_resources() -> None:
         assert listed.uri == link.uri
         (read,) = (await client.read_resource(link.uri)).contents
         assert isinstance(read, types.BlobResourceContents) and read.blob == "iVBORw=="
+        with pytest.raises(MCPError, match="no resource a2a://nowhere/a") as caught:
+            await client.read_resource("a2a://nowhere/a")
+        assert caught.value.code == types.INVALID_PARAMS
 
 
 async def test_several_agents_keep_apart_and_each_may_be_one_tool() -> None:
