@@ -59,7 +59,12 @@ def main(words: Sequence[str] | None = None) -> int:
             return 2
         arguments = parser.parse_args(given)
         command = importlib.import_module(f"a2a_grpc.commands.{arguments.command}")
-        return int(command.run(arguments.rest))
+        code = int(command.run(arguments.rest))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # whoever reads our lines has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except UsageError as fault:
         print(f"a2a-grpc: {fault}", file=sys.stderr)
         return 2

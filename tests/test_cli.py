@@ -179,6 +179,13 @@ async def test_a_taken_port_or_store_is_told_in_one_line(here: Path) -> None:
 # -- mistakes, without a process of their own
 
 
+MISTYPED = (
+    '{"mesage": 1, "message": {"message_id": "m", "parts": [{"text": "a", "metadata": {"b": {"c": 1}}}, {"txt": "a"}]},'
+    ' "configuration": {"returnAtOnce": true}, "metadata": {"any": 1}}'
+)
+MISTYPES = ["mesage", "message.parts[1].txt", "configuration.returnAtOnce"]
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -211,6 +218,8 @@ async def test_a_taken_port_or_store_is_told_in_one_line(here: Path) -> None:
         (["call", "send", "http://127.0.0.1:1", "hi", "--extension", "a\nb"], "no header may have"),
         (["call", "subscribe", "http://127.0.0.1:1", "t", "--last-event-id", "a\nb"], "no header may have"),
         (["call", "card", "grpc://127.0.0.1:1"], "has no card"),
+        (["call", "send", "http://127.0.0.1:1", "--json", "[]"], "--json must be an object"),
+        (["call", "send", "http://127.0.0.1:1", "hi", "--json", MISTYPED], f"no member {', '.join(MISTYPES)}"),
         *(([command, "http://127.0.0.1:1", "--timeout", "0"], "above 0") for command in ("chat", "doctor", "mcp")),
         (["gateway", "--upstream", "http://127.0.0.1:1", "--forward", "X: Y"], "'X: Y' is not the name of a header"),
         (["card", "verify", "http://127.0.0.1:1", "--header", ": z"], "'' is not the name of a header"),
@@ -327,6 +336,18 @@ async def test_card_version_and_direct_grpc(demo: Serving, tmp_path: Path) -> No
         assert (await run("call", "list", demo.url, *flags, cwd=tmp_path)).err.startswith("UNSUPPORTED_OPERATION")
     invalid = await run("call", "send", demo.url, "--json", '{"message": {"messageId": "m", "parts": 3}}', cwd=tmp_path)
     assert invalid.code == 1 and "message.parts" in invalid.err
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("words", ["call list URL", "call card URL", "chat URL", "doctor URL", "completion bash"])
+async def test_a_reader_who_has_seen_enough_is_no_error(demo: Serving, words: str) -> None:
+    command = [sys.executable, "-m", "a2a_grpc", *words.replace("URL", demo.url).split()]
+    ends, pipe = os.pipe(), asyncio.subprocess.PIPE
+    os.close(ends[0])
+    told = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=ends[1], stderr=pipe, env=ENVIRONMENT)
+    os.close(ends[1])
+    _, said = await asyncio.wait_for(told.communicate(b"/help\nWhere is order 1001?\n"), PATIENCE)
+    assert (told.returncode, said) == (0, b"")
 
 
 def test_a_serving_process_leaves_what_is_loaded_to_itself_and_looks_for_cycles_less_often() -> None:

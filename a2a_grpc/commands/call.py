@@ -6,7 +6,6 @@ JSON document a line, to a person at a terminal as text; an A2A error goes to st
 
 import argparse
 import asyncio
-import os
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
@@ -21,7 +20,16 @@ from a2a_grpc.client import Client
 from a2a_grpc.client_streams import settled
 from a2a_grpc.commands.reaching import interface_flags, settings
 from a2a_grpc.commands.telling import Teller
-from a2a_grpc.commands.words import Parser, UsageError, file_word, json_word, message_params, url_word, value_word
+from a2a_grpc.commands.words import (
+    Parser,
+    UsageError,
+    file_word,
+    json_word,
+    message_params,
+    unknown,
+    url_word,
+    value_word,
+)
 from a2a_grpc.errors import A2AError
 from a2a_grpc.methods import METHODS
 from a2a_grpc.tasks.state import state_of
@@ -99,6 +107,8 @@ def _request(arguments: argparse.Namespace) -> Any:
     action, words, given = ACTIONS[arguments.action], arguments.words, arguments.json
     if not isinstance(given, dict):
         raise UsageError("--json must be an object")
+    if odd := list(unknown(METHODS[V1][action.operation].request.DESCRIPTOR, given)):
+        raise UsageError(f"--json: the request has no member {', '.join(odd)}")
     if arguments.action in ("send", "stream"):
         made = message_params(
             text=" ".join(words),
@@ -191,6 +201,3 @@ def run(words: Sequence[str]) -> int:
     except TimeoutError as fault:
         print(str(fault) or f"no answer within {arguments.timeout:g} seconds", file=sys.stderr)
         return 1
-    except BrokenPipeError:  # whoever reads our lines has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0

@@ -9,9 +9,9 @@ import json
 import mimetypes
 import re
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import fields as members_of
 from pathlib import Path
 from typing import Any, Final, NoReturn
 from urllib.parse import urlsplit
@@ -21,15 +21,14 @@ from a2a_stubs import v1
 from a2a_grpc import config, protojson
 from a2a_grpc.call import GRPC, JSONRPC, REST
 from a2a_grpc.client import SCHEMES
+from a2a_grpc.client_auth import HEADER_NAME, plain
 from a2a_grpc.errors import A2AError
+from a2a_grpc.protojson_fields import MANY, MAP, ONE, fields
 from a2a_grpc.tasks.parts import BYTES_TYPE
 from a2a_grpc.v03_cards import card_up
 
 IDS: Final = re.compile(r" \([A-Z0-9]+(?:-[A-Z0-9]+)*-[0-9]+\)")
 """References to requirements, which say nothing to who asks for help."""
-
-HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-"""A token of HTTP."""
 
 BINDING_WORDS: Final = {"jsonrpc": JSONRPC, "rest": REST, "http+json": REST, "grpc": GRPC}
 """Wires as they are typed."""
@@ -55,7 +54,7 @@ def options_parser(prog: str, description: str) -> argparse.ArgumentParser:
         epilog="Each option is also read from the environment, such as A2A_GRPC_MAX_PARTS, and from --config.",
     )
     parser.add_argument("--config", metavar="FILE", help="TOML file with options")
-    for row in (row for row in fields(config.Options) if not row.metadata["secret"]):
+    for row in (row for row in members_of(config.Options) if not row.metadata["secret"]):
         flag, meaning = "--" + row.name.replace("_", "-"), IDS.sub("", row.metadata["meaning"]).replace("%", "%%")
         if row.type is bool:
             parser.add_argument(flag, action=argparse.BooleanOptionalAction, default=None, help=meaning)
@@ -83,6 +82,27 @@ def json_word(text: str) -> Any:
         raise argparse.ArgumentTypeError(f"not JSON: {fault}") from None
 
 
+def unknown(kind: Any, value: Any, path: str = "") -> Iterator[str]:
+    """The members of a JSON value that messages of a type (a descriptor) do not have, by their paths. Who reads what
+    others wrote ignores such; who types them has mistyped something."""
+    if kind is None or kind.file.package == "google.protobuf" or not isinstance(value, dict):
+        return
+    known = {name: row for row in fields(kind) for name in (row[0].name, row[0].json_name)}
+    for name, member in value.items():
+        if name not in known:
+            yield path + name
+            continue
+        _, shape, item = known[name]
+        if shape == MANY and isinstance(member, list):
+            found = [(f"[{index}]", each) for index, each in enumerate(member)]
+        elif shape == MAP and isinstance(member, dict):
+            found = [(f".{key}", each) for key, each in member.items()]
+        else:
+            found = [("", member)] if shape == ONE else []
+        for where, each in found:
+            yield from unknown(item.message_type, each, f"{path}{name}{where}.")
+
+
 def url_word(text: str) -> str:
     """An address that a client can call."""
     try:
@@ -97,7 +117,7 @@ def url_word(text: str) -> str:
 
 def value_word(text: str) -> str:
     """What may be the value of a header, or of gRPC metadata."""
-    if not (text.isascii() and text.isprintable()):
+    if not plain(text):
         raise argparse.ArgumentTypeError(f"{text!r} has characters that no header may have")
     return text
 
@@ -120,7 +140,7 @@ def header_word(text: str) -> tuple[str, str]:
 
 def name_word(text: str) -> str:
     """The name of a header, or of gRPC metadata."""
-    if not HEADER_NAME.fullmatch(text):
+    if not HEADER_NAME.fullmatch(text.lower()):
         raise argparse.ArgumentTypeError(f"{text!r} is not the name of a header")
     return text
 

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,9 +15,11 @@ import pytest
 
 from a2a_grpc.auth_jwt import JWT
 from a2a_grpc.auth_keys import RemoteKeys
+from a2a_grpc.call import Call
 from a2a_grpc.client import Client
 from a2a_grpc.client_auth import ClientCredentials
 from a2a_grpc.errors import PermissionDeniedError, UnauthenticatedError
+from a2a_grpc.server import Server
 from a2a_grpc.testing import serve
 from tests.contract.agents import AGENTS
 from tests.contract.cells import BINDINGS, WIRES, said, texts
@@ -55,12 +58,14 @@ class Provider(NamedTuple):
 
 
 @asynccontextmanager
-async def provider() -> AsyncIterator[Provider]:
+async def provider(**environment: str) -> AsyncIterator[Provider]:
+    """A provider of its own; environment: TOKEN_SECONDS, how long its tokens are good."""
     made("A2A_OIDC_MODULES")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     pipes = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.DEVNULL}
-    process = await asyncio.create_subprocess_exec("node", str(PROGRAM), str(port), AUDIENCE, **pipes)
+    told = {**os.environ, **environment}
+    process = await asyncio.create_subprocess_exec("node", str(PROGRAM), str(port), AUDIENCE, env=told, **pipes)
     try:
         made_it = Provider(f"http://127.0.0.1:{port}", process)
         await made_it.says(b"ready\n")
@@ -120,6 +125,40 @@ async def test_the_keys_of_the_provider_may_rotate() -> None:
             await issuing.rotate()
             newest = await issuing.token()
             assert [await status(newest), await status(new), await status(old)] == [200, 200, 401]
+
+
+@pytest.mark.requirement("AUTH-02", "AUTH-03")
+@pytest.mark.parametrize("binding", BINDINGS.values())
+async def test_a_client_renews_its_token_before_its_end_and_when_it_is_refused(binding: str) -> None:
+    shown: set[str] = set()
+
+    @asynccontextmanager
+    async def watch(call: Call, _: Any) -> AsyncIterator[None]:
+        shown.add(call.metadata["authorization"])
+        yield
+
+    async def renewed(issuing: Provider, server: Server, **more: Any) -> None:
+        """Call without a fault until another token is shown."""
+        told: dict[str, Any] = {"binding": binding, "interceptors": [watch], "retries": None}
+        async with Client(server.http_url, auth=issuing.credentials(**more), **told) as client:
+            shown.clear()
+            await client.list()
+            (first,) = shown
+            if not more:  # nobody knows the key any more that has signed the first, once a newer one was seen
+                for _ in range(2):
+                    await issuing.rotate()
+                async with Client(server.http_url, auth=issuing.credentials()) as other:
+                    await other.list()
+            async with asyncio.timeout(120):
+                while shown == {first}:
+                    await asyncio.sleep(0.05)
+                    assert texts((await client.send(said())).task) == ["hi"]
+
+    for environment, more in (({"TOKEN_SECONDS": "3"}, {"early": 1.0}), ({}, {})):
+        async with provider(**environment) as issuing:
+            way = jwt(issuing.issuer, keys=RemoteKeys(issuer=issuing.issuer, pause=0))
+            async with serve(AGENTS["scenes"](), authenticators=way) as server:
+                await renewed(issuing, server, **more)
 
 
 @pytest.mark.requirement("AUTH-01")
