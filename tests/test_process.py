@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import shlex
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,13 @@ async def test_nobody_whom_a_program_started_outlives_its_turn(text: str, reason
             await agent.abort(run.run_id)
         assert (await run.result()).finish_reason == reason
         await until(lambda: not alive(int(heard)), 60)
+
+
+async def test_a_turn_does_not_wait_for_who_left_the_group_and_holds_a_pipe() -> None:
+    async with running(["sh", "-c", "setsid sh -c 'echo $$; exec sleep 600 >&-' & exit 3"]) as agent:
+        result = await asyncio.wait_for(agent.generate("x"), 60)
+        assert result.finish_reason == "failed"
+        os.kill(int(result.artifacts[0].parts[0].text), signal.SIGKILL)
 
 
 async def test_a_program_that_fails_fails_the_task_and_tells_nobody_why(caplog: pytest.LogCaptureFixture) -> None:

@@ -22,7 +22,7 @@ GRACE: Final = 2.0
 """Seconds that a program has to end when its task was canceled, before it is killed."""
 
 LOOK: Final = 0.02
-"""Seconds between looks at whether anybody of a program's group is left."""
+"""Seconds between looks at what nobody tells: whether anybody of a program's group is left."""
 
 PIECE: Final = 65_536
 
@@ -58,7 +58,7 @@ def process(command: str | Sequence[str], *, lines: bool = False, env: Mapping[s
         beside = [asyncio.ensure_future(each) for each in (_fed(running, _given(task, lines)), _logged(running, words))]
         try:
             ended = await (_lines if lines else _text)(task, running)
-            if not ended and (code := await running.wait()):
+            if not ended and (code := await _code(running)):
                 raise Failed(f"The agent's program ended with code {code}")
         finally:
             beside[0].cancel()
@@ -182,19 +182,30 @@ def _unreadable(why: str) -> Failed:
     return Failed("The agent's program said something that cannot be read")
 
 
+async def _code(running: asyncio.subprocess.Process) -> int:
+    """The exit code of a program, once it has one: `wait` alone would wait for whoever still holds its pipes, too."""
+    waiting = asyncio.ensure_future(running.wait())
+    try:
+        while running.returncode is None:
+            await asyncio.wait((waiting,), timeout=LOOK)
+    finally:
+        waiting.cancel()
+    return running.returncode
+
+
 async def _end(running: asyncio.subprocess.Process) -> None:
     """See that a program and what it started are gone, also what it left behind when it ended by itself."""
     if _signal(running, signal.SIGTERM):
         try:
             async with asyncio.timeout(GRACE):
-                await running.wait()
+                await _code(running)
                 while _signal(running, 0):  # noqa: ASYNC110 - nobody tells when a group is empty
                     await asyncio.sleep(LOOK)
         except TimeoutError:
             log.warning("a program did not end when it was told to, and is killed")
         finally:
             _signal(running, signal.SIGKILL)
-    await running.wait()
+    await _code(running)
 
 
 def _signal(running: asyncio.subprocess.Process, number: int) -> bool:
