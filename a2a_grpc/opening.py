@@ -5,6 +5,7 @@ Every function raises OptionError for what cannot be: an unknown scheme, a drive
 """
 
 import importlib
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -25,6 +26,7 @@ from a2a_grpc.tasks.memory import MemoryStore
 from a2a_grpc.tasks.schema import MIGRATIONS
 from a2a_grpc.tasks.sqlite import SQLiteStore
 from a2a_grpc.tasks.store import Store
+from a2a_grpc.telemetry import Both, Recorder
 from a2a_grpc.telemetry_parts import Off, Telemetry
 
 
@@ -186,9 +188,14 @@ def _network(address: str) -> str:
 
 def open_telemetry(options: Options) -> Off:
     """What watches a server, as the options say."""
-    if options.telemetry or options.metrics:
-        recorder = part("telemetry_otel", "telemetry").recorder_of(options)
-        return Telemetry(recorder, hash_callers=options.hash_callers)
+    recorders: list[Recorder] = []
+    if options.telemetry:
+        recorders.append(part("telemetry_otel", "telemetry").recorder())
+    if options.metrics:
+        name = os.environ.get("OTEL_SERVICE_NAME") or "a2a-grpc"
+        recorders.append(part("telemetry_prometheus", "telemetry").Prometheus(name))
+    if recorders:
+        return Telemetry(recorders[0] if len(recorders) == 1 else Both(*recorders), hash_callers=options.hash_callers)
     watches = Telemetry if options.log_format == "json" else Off
     return watches(hash_callers=options.hash_callers)
 

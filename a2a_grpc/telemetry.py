@@ -53,6 +53,9 @@ COUNTERS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 }
 """What is counted: what it means, and its labels."""
 
+BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+"""Upper bounds of the classes of durations, in seconds."""
+
 Values = Callable[[], Iterable[tuple[float, Mapping[str, str]]]]
 """Gives the values of a measure, each with its labels."""
 
@@ -106,6 +109,36 @@ class Watcher(Protocol):
         """A client's wire to an interface, watched."""
 
 
+class Both:
+    """Two recorders as one. first: whose spans; other: records measures, too, and is what Prometheus reads."""
+
+    def __init__(self, first: Recorder, other: Recorder) -> None:
+        self._first, self._other = first, other
+        self.begin, self.enter, self.leave = first.begin, first.enter, first.leave
+        self.headers, self.ids, self.text = first.headers, first.ids, other.text
+
+    def end(
+        self, kind: Kind, span: Any, seconds: float, labels: Mapping[str, str], new: Mapping[str, Any], failed: bool
+    ) -> None:
+        """An act is over (see Recorder)."""
+        self._first.end(kind, span, seconds, labels, new, failed)
+        self._other.end(kind, None, seconds, labels, new, failed)
+
+    def count(self, name: str, amount: int, labels: Mapping[str, str]) -> None:
+        """Add to a counter (see Recorder)."""
+        self._first.count(name, amount, labels)
+        self._other.count(name, amount, labels)
+
+    def observe(self, name: str, unit: str, meaning: str, values: Values, *, grows: bool) -> None:
+        """Have values read whenever measures are (see Recorder)."""
+        self._first.observe(name, unit, meaning, values, grows=grows)
+        self._other.observe(name, unit, meaning, values, grows=grows)
+
+    def flushes(self) -> Iterable[Callable[[], object]]:
+        """What sends what is not sent yet (see Recorder)."""
+        return (*self._first.flushes(), *self._other.flushes())
+
+
 NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -131,7 +164,7 @@ def outgoing_headers() -> dict[str, str]:
 class Act:
     """Something that is watched from now until `end`; `with` it, what runs is part of it. Labels may be added."""
 
-    __slots__ = ("_begun", "_entered", "_kind", "_recorder", "_started", "here", "labels", "more", "span")
+    __slots__ = ("_begun", "_entered", "_fields", "_here", "_kind", "_started", "_telemetry", "labels", "more", "span")
 
     def __init__(
         self,
@@ -147,19 +180,21 @@ class Act:
         fields: Mapping[str, str] | None = None,
         spanned: bool = True,
     ) -> None:
-        self._kind, self._recorder = kind, telemetry.recorder
+        self._kind, self._telemetry, self._fields = kind, telemetry, fields
         self.labels, self.more = labels, details or {}
         self.span: Any = None
-        ids: dict[str, str] = {}
-        if self._recorder is not None and spanned:
+        self._here: Here | None = None
+        if spanned and (recorder := telemetry.recorder) is not None:
             self._begun = labels | self.more
-            self.span = self._recorder.begin(kind, name, self._begun, parent, headers, earlier)
-            ids = self._recorder.ids(self.span)
-        self.here = Here(telemetry, {**(fields or {}), **ids}, self.span)
+            self.span = recorder.begin(kind, name, self._begun, parent, headers, earlier)
         self._started = time.monotonic()
 
     def __enter__(self) -> None:
-        self._entered = HERE.set(self.here), self._recorder and self._recorder.enter(self.span)
+        recorder = self._telemetry.recorder
+        if self._here is None:
+            ids = recorder.ids(self.span) if recorder is not None else {}
+            self._here = Here(self._telemetry, {**(self._fields or NO_HEADERS), **ids}, self.span)
+        self._entered = HERE.set(self._here), recorder and recorder.enter(self.span)
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
@@ -169,21 +204,22 @@ class Act:
             HERE.reset(was)
         except ValueError:  # its task was thrown away, and this is said from elsewhere: there is nothing to take back
             return
-        if self._recorder:
-            self._recorder.leave(token)
+        if self._telemetry.recorder is not None:
+            self._telemetry.recorder.leave(token)
 
     def headers(self) -> dict[str, str]:
         """The W3C headers that carry the act on; none where nothing is traced."""
-        return self._recorder.headers(self.span) if self._recorder and self.span is not None else {}
+        recorder = self._telemetry.recorder
+        return recorder.headers(self.span) if recorder is not None and self.span is not None else {}
 
     def end(self, fault: BaseException | None = None, failed: bool = False) -> float:
         """The act is over, by a fault if one is given; answers how many seconds it took."""
         seconds = time.monotonic() - self._started
-        if self._recorder is not None:
+        if (recorder := self._telemetry.recorder) is not None:
             new: dict[str, Any] = {}
             if self.span is not None:
                 new = {name: value for name, value in (self.labels | self.more).items() if name not in self._begun}
-            self._recorder.end(self._kind, self.span, seconds, self.labels, new, failed or fault is not None)
+            recorder.end(self._kind, self.span, seconds, self.labels, new, failed or fault is not None)
         return seconds
 
 

@@ -1,6 +1,6 @@
 """Traces and measures by OpenTelemetry: a Recorder on its API, and where they are sent by the usual OTEL_* variables.
 
-Laws: the only module that names OpenTelemetry or Prometheus; it is loaded when an option asks for it. Attributes follow
+Laws: the only module that names OpenTelemetry; it is loaded when an option asks for it. Attributes follow
 the semantic conventions for RPC and HTTP, what has no place there begins with `a2a.`. What a program has set up for
 itself is used; nothing is set up over it.
 """
@@ -8,18 +8,20 @@ itself is used; nothing is set up over it.
 import importlib
 import logging
 import os
+import threading
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib import metadata
 from typing import Any, Final
 
 from a2a_grpc.call import GRPC, JSONRPC, V03
-from a2a_grpc.config import OptionError, Options
+from a2a_grpc.config import OptionError
 from a2a_grpc.errors import BY_REASON, UnavailableError
 from a2a_grpc.extras import needs
 from a2a_grpc.methods import METHODS
 from a2a_grpc.telemetry import (
     BINDING,
+    BUCKETS,
     CALL,
     CODE,
     COUNTERS,
@@ -39,20 +41,14 @@ from a2a_grpc.v03_names import JSONRPC_NAMES, METHOD_NAMES
 with needs("telemetry"):
     from opentelemetry import context, metrics, trace
     from opentelemetry.context import Context
-    from opentelemetry.exporter.prometheus import PrometheusMetricReader
     from opentelemetry.metrics import CallbackOptions, Histogram, MeterProvider, Observation
     from opentelemetry.sdk.metrics import MeterProvider as SdkMeterProvider
-    from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
+    from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
     from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, TracerProvider
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-    from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector
-    from prometheus_client.exposition import choose_encoder
-
-BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
-"""Upper bounds of the classes of durations, in seconds."""
 
 _W3C: Final = TraceContextTextMapPropagator()
 _FIELDS: Final = frozenset(_W3C.fields)
@@ -60,27 +56,27 @@ for _name in ("opentelemetry.trace.propagation.tracecontext", "opentelemetry.tra
     logging.getLogger(_name).setLevel(logging.ERROR)  # else callers write a warning with each header that is wrong
 
 
-class OpenTelemetry:
-    """A Recorder. tracers: whose spans; None: no spans. meters: whose measures; None: no measures. text: what
-    Prometheus reads, given an Accept header, as media type and bytes; None: nothing is read."""
+Counts = dict[tuple[tuple[str, str], ...], int]
+"""How often something was counted, by its labels."""
 
-    def __init__(
-        self,
-        tracers: TracerProvider | None = None,
-        meters: MeterProvider | None = None,
-        text: Callable[[str], tuple[str, bytes]] | None = None,
-    ) -> None:
+
+class OpenTelemetry:
+    """A Recorder. tracers: whose spans; None: no spans. meters: whose measures; None: no measures."""
+
+    text = None
+
+    def __init__(self, tracers: TracerProvider | None = None, meters: MeterProvider | None = None) -> None:
         self._providers: list[Any] = [each for each in (tracers, meters) if hasattr(each, "force_flush")]
         self._tracer = tracers.get_tracer("a2a_grpc", _version()) if tracers else None
         self._meter = meters.get_meter("a2a_grpc", _version()) if meters else metrics.NoOpMeter("a2a_grpc")
         self._histograms: dict[Kind, Histogram] = {}
         if meters:
             self._histograms = {kind: self._histogram(kind) for kind in KINDS}
-        self._counters = {name: self._meter.create_counter(name, "1", row[0]) for name, row in COUNTERS.items()}
-        for name, (_, labels) in COUNTERS.items():
-            if not labels:  # it is there from the start, so that rates are
-                self.count(name, 0, {})
-        self.text = text
+        # What has no labels is there from the start, so that rates are.
+        self._counted: dict[str, Counts] = {name: {} if row[1] else {(): 0} for name, row in COUNTERS.items()}
+        self._counting = threading.Lock()
+        for name, (meaning, _) in COUNTERS.items():
+            self.observe(name, "1", meaning, partial(_counts, self._counted[name]), grows=True)
 
     def _histogram(self, kind: Kind) -> Histogram:
         return self._meter.create_histogram(
@@ -123,9 +119,12 @@ class OpenTelemetry:
 
     def headers(self, span: Span | None) -> dict[str, str]:
         """W3C headers of a span, None for the current one (see Recorder)."""
-        carrier: dict[str, str] = {}
-        _W3C.inject(carrier, None if span is None else trace.set_span_in_context(span))
-        return carrier
+        found = (trace.get_current_span() if span is None else span).get_span_context()
+        if not found.is_valid:
+            return {}
+        parent = f"00-{found.trace_id:032x}-{found.span_id:016x}-{found.trace_flags:02x}"
+        state = found.trace_state.to_header() if found.trace_state else ""
+        return {"traceparent": parent, "tracestate": state} if state else {"traceparent": parent}
 
     def ids(self, span: Span | None) -> dict[str, str]:
         """The ids of a span (see Recorder)."""
@@ -150,7 +149,8 @@ class OpenTelemetry:
             return
         if span.is_recording():
             answered = _answered(kind, labels)
-            span.set_attributes({**new, **answered})
+            if added := {**new, **answered}:
+                span.set_attributes(added)
             code = labels.get(CODE, "")
             if failed and not (kind is CALL and code in BY_REASON and BY_REASON[code].http < 500):
                 span.set_attribute("error.type", _error(new, labels, answered))
@@ -161,7 +161,9 @@ class OpenTelemetry:
 
     def count(self, name: str, amount: int, labels: Mapping[str, str]) -> None:
         """Add to a counter (see Recorder)."""
-        self._counters[name].add(amount, labels)
+        counted, key = self._counted[name], tuple(labels.items())
+        with self._counting:
+            counted[key] = counted.get(key, 0) + amount
 
     def observe(self, name: str, unit: str, meaning: str, values: Values, *, grows: bool) -> None:
         """Have values read whenever measures are. grows: they only ever become more."""
@@ -177,6 +179,10 @@ class OpenTelemetry:
         return [provider.force_flush for provider in self._providers]
 
 
+def _counts(counted: Counts) -> Iterable[tuple[float, Mapping[str, str]]]:
+    return [(number, dict(labels)) for labels, number in list(counted.items())]
+
+
 def _version() -> str:
     try:
         return metadata.version("a2a-grpc")
@@ -189,7 +195,7 @@ def _whence(kind: Kind, headers: Mapping[str, str]) -> Context | None:
     between has begun; a webhook's request is under way on behalf of nobody but whom its headers name."""
     if kind is PUSH:
         return _W3C.extract(headers, Context())
-    if not headers:
+    if "traceparent" not in headers:
         return None
     told = _W3C.extract(headers, Context())
     mine, theirs = (trace.get_current_span(place).get_span_context() for place in (None, told))
@@ -287,32 +293,14 @@ def _tracers(resource: Resource) -> TracerProvider | None:
     return provider
 
 
-def _prometheus() -> tuple[MetricReader, Callable[[str], tuple[str, bytes]]]:
-    registry = CollectorRegistry()
-    ProcessCollector(registry=registry)
-    GCCollector(registry=registry)
-
-    def text(accept: str) -> tuple[str, bytes]:
-        encode, media = choose_encoder(accept)
-        return media, encode(registry)
-
-    return PrometheusMetricReader(scope_info_enabled=False, registry=registry), text
-
-
-def recorder_of(options: Options) -> OpenTelemetry:
-    """The recorder that the options and the environment ask for. Raises OptionError: a part is missing, or a variable
-    has a value that is not understood."""
+def recorder() -> OpenTelemetry:
+    """The recorder that the environment asks for. Raises OptionError: a part is missing, or a variable has a value that
+    is not understood."""
     resource = Resource.create({} if os.environ.get("OTEL_SERVICE_NAME") else {"service.name": "a2a-grpc"})
-    tracers = _tracers(resource) if options.telemetry else None
-    readers: list[MetricReader] = []
-    text = None
+    tracers = _tracers(resource)
     given = metrics.get_meter_provider()
-    if options.telemetry and isinstance(given, SdkMeterProvider) and not options.metrics:
+    if isinstance(given, SdkMeterProvider):
         return OpenTelemetry(tracers, given)
-    if options.telemetry and (exporter := _exporter("metrics")) is not None:
-        readers.append(PeriodicExportingMetricReader(exporter))
-    if options.metrics:
-        reader, text = _prometheus()
-        readers.append(reader)
-    meters = SdkMeterProvider(readers, resource, shutdown_on_exit=False) if readers else None
-    return OpenTelemetry(tracers, meters, text)
+    exporter = _exporter("metrics")
+    readers = [PeriodicExportingMetricReader(exporter)] if exporter is not None else []
+    return OpenTelemetry(tracers, SdkMeterProvider(readers, resource, shutdown_on_exit=False) if readers else None)

@@ -11,7 +11,7 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from functools import lru_cache
-from inspect import iscoroutinefunction
+from inspect import iscoroutinefunction, isfunction
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -233,22 +233,11 @@ class Telemetry(Off):
         """The store with a measure around each method, and a span around what commits."""
         return store if self.recorder is None else _WatchedStore(self, store)
 
-    @contextmanager
-    def at_store(self, name: str, of: Any) -> Iterator[None]:
-        """Around a method of a store; of: its first argument; a change says which turn it belongs to."""
+    def at_store(self, name: str, of: Any) -> Act:
+        """A method of a store begins; of: its first argument; a change says which turn it belongs to."""
         turn = self._turns.get(getattr(of, "task_id", ""))
         parent = None if turn is None else turn.span
-        labels, spanned = {AT_STORE: name}, name in SPANNED
-        act = Act(self, STORE, f"store {name}", labels, parent=parent, spanned=spanned)
-        fault: BaseException | None = None
-        try:
-            yield
-        except BaseException as raised:
-            fault = raised
-            raise
-        finally:
-            labels[CODE] = OK if fault is None else type(fault).__name__
-            act.end(fault)
+        return Act(self, STORE, f"store {name}", {AT_STORE: name}, parent=parent, spanned=name in SPANNED)
 
     # -- webhooks and other agents
 
@@ -337,6 +326,8 @@ class _WatchedStore:
         for name, method in vars(Store).items():
             if iscoroutinefunction(method) and name not in ("open", "close"):
                 setattr(self, name, self._watched(name, getattr(store, name)))
+            elif isfunction(method) and not name.startswith("_"):
+                setattr(self, name, getattr(store, name))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
@@ -346,8 +337,15 @@ class _WatchedStore:
         recorder = telemetry.recorder
 
         async def called(*given: Any) -> Any:
-            with telemetry.at_store(name, given[0]):
+            act = telemetry.at_store(name, given[0])
+            try:
                 answer = await method(*given)
+            except BaseException as fault:
+                act.labels[CODE] = type(fault).__name__
+                act.end(fault)
+                raise
+            act.labels[CODE] = OK
+            act.end()
             if counter and recorder is not None and (number := amount(answer)):
                 recorder.count(counter, number, {})
             return answer

@@ -19,7 +19,7 @@ import a2a_grpc.{module}
         ("signing", "rfc8785", "auth"),
         ("verification", "joserfc", "auth"),
         ("telemetry_otel", "opentelemetry", "telemetry"),
-        ("telemetry_otel", "prometheus_client", "telemetry"),
+        ("telemetry_prometheus", "prometheus_client", "telemetry"),
     ],
 )
 def test_an_import_without_its_extra_says_what_to_install(module: str, missing: str, extra: str) -> None:
