@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
 
+import asyncpg
 import pytest
 
 from a2a_grpc.cli import main
@@ -40,6 +41,26 @@ async def test_check_changes_nothing_and_upgrade_does(store: str, capsys: pytest
     for action in ("upgrade", "check", "upgrade"):
         assert await db(action, "--store", store) == 0
         assert capsys.readouterr().out == f"schema {NEWEST}, this release needs {NEWEST}: up to date\n"
+
+
+async def test_tables_of_a_newer_release_are_not_touched_and_what_helps_is_told(
+    store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await db("upgrade", "--store", store)
+    if store.startswith("sqlite"):
+        with closing(sqlite3.connect(store.removeprefix("sqlite:"))) as connection:
+            connection.execute("UPDATE schema SET version = 99")
+            connection.commit()
+    else:
+        connection = await asyncpg.connect(store)
+        await connection.execute("UPDATE schema SET version = 99")
+        await connection.close()
+    capsys.readouterr()
+    words = {"db check": 1, "db upgrade": 2, "push list": 2, "push replay --all": 2}
+    for command, code in words.items():
+        assert await asyncio.to_thread(main, [*command.split(), "--store", store]) == code, command
+        said = "".join(capsys.readouterr())
+        assert "99" in said and "use a newer release" in said and said.count("\n") == 1, (command, said)
 
 
 @pytest.mark.parametrize(

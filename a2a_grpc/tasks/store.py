@@ -275,7 +275,8 @@ class OtherSchema(StoreError):
     """The tables are not those of this release; `found` is their number, 0 for none."""
 
     def __init__(self, found: int, newest: int) -> None:
-        super().__init__(f"schema {found}, this release needs {newest}: run a2a-grpc db upgrade")
+        advice = "run a2a-grpc db upgrade" if found < newest else "use a newer release of a2a-grpc"
+        super().__init__(f"schema {found}, this release needs {newest}: {advice}")
         self.found = found
 
 
