@@ -66,6 +66,8 @@ def process(command: str | Sequence[str], *, lines: bool = False, env: Mapping[s
             await asyncio.wait(beside, timeout=GRACE)
             for each in beside:
                 each.cancel()
+            transport: Any = running._transport  # type: ignore[attr-defined]
+            transport.close()  # which nothing public does for pipes that others still hold
 
     return work
 
