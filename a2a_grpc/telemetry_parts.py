@@ -75,7 +75,7 @@ SPANNED: Final = frozenset({"commit", "remember_reply"})
 
 COUNTED: Final[Mapping[str, tuple[str, Callable[[Any], int]]]] = {
     "trim": (TRIMMED, len),
-    "renew": (LEASES_LOST, lambda renewal: len(renewal.lost)),
+    "renew": (LEASES_LOST, len),
 }
 """Operations of a store whose answers are counted, and how."""
 

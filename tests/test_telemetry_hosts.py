@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from a2a_grpc import Agent, Client, Options, RemoteAgent, Server, TaskHandle, au
 from a2a_grpc.call import GRPC, JSONRPC, REST
 from a2a_grpc.errors import A2AError, UnavailableError
 from a2a_grpc.gateway import Upstream
+from a2a_grpc.tasks.memory import MemoryStore
 from scripts.services import free_port
 from tests import test_cli
 from tests.asgi_calls import frame, frames
@@ -170,6 +171,51 @@ async def test_what_is_no_trace_holds_no_delegation_up() -> None:
                 answer = await reply.json()
             assert answer["task"]["status"]["state"] == "TASK_STATE_COMPLETED", answer
             body["message"]["messageId"] = "n"  # type: ignore[index]
+
+
+# -- the store
+
+slow = Agent(name="Slow", description="Works for as long as it is let.", version="1", skills=[])
+
+
+@slow.handle
+async def hold(task: TaskHandle) -> str:
+    await anext(aiter(task.inbox))
+    return "let go"
+
+
+@pytest.mark.requirement("SEC-07")
+async def test_a_turn_that_is_watched_keeps_its_lease_for_as_long_as_it_works() -> None:
+    watch = Watch()
+
+    def renewed() -> list[int]:
+        rows = watch.points("a2a.store.duration")
+        return [count for row, count in rows if row == {"a2a.store.operation": "renew", "a2a.code": "OK"}]
+
+    async with serving(watch, slow, lease=0.6) as server, calling(server) as client:
+        request = said("hold")
+        request.configuration.return_immediately = True
+        task = (await client.send(request)).task
+        await watch.until(lambda: renewed() and renewed()[0] >= 6)  # two leases, and more
+        done = await client.send(said("go on", task.id))
+        assert done.task.status.state == v1.TASK_STATE_COMPLETED
+        assert watch.points("a2a.leases.lost") == [({}, 0)]
+
+
+@pytest.mark.requirement("SEC-07")
+async def test_leases_that_others_have_taken_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = Watch()
+
+    async def taken(_self: Any, _holder: str, _until: int, tokens: Mapping[str, int]) -> frozenset[str]:
+        return frozenset(tokens)
+
+    monkeypatch.setattr(MemoryStore, "renew", taken)
+    async with serving(watch, slow, lease=0.6) as server, calling(server) as client:
+        request = said("hold")
+        request.configuration.return_immediately = True
+        await client.send(request)
+        await watch.until(lambda: watch.named("turn Slow"))
+        assert watch.points("a2a.leases.lost") == [({}, 1)]
 
 
 # -- what goes out
