@@ -22,6 +22,7 @@ from a2a_grpc.call import GRPC, JSONRPC, REST, V1, Call
 from a2a_grpc.client import Client
 from a2a_grpc.client_auth import Tls
 from a2a_grpc.commands import gateway as command
+from a2a_grpc.commands.serve import addresses
 from a2a_grpc.commands.words import UsageError
 from a2a_grpc.config import OptionError
 from a2a_grpc.gateway import DOUBTED, UNREACHABLE, Upstream
@@ -168,12 +169,15 @@ async def test_an_upstream_that_takes_no_calls_makes_its_gateway_unready(monkeyp
 async def test_what_is_secret_in_an_address_is_in_no_log_line_and_no_error(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     address = "http://user:hush-word@127.0.0.1:1/in?key=hush-key"
+    several = {"one": Upstream(address), "two": Upstream("127.0.0.1:2")}
     async with (
-        serve(Upstream(address)) as server,
+        serve(several) as server,
         aiohttp.ClientSession() as http,
         http.get(server.http_url + "/tasks/1", headers={"A2A-Version": "1.0"}) as reply,
     ):
         assert reply.status == 503 and "hush" not in await reply.text()
+        shown = addresses(server)
+        assert "127.0.0.1:1/in" in shown and "grpc://127.0.0.1:2 is ready" in shown and "hush" not in shown
     with pytest.raises(errors.UnavailableError) as told:
         await Client.connect(address)
     assert "127.0.0.1:1/in" in str(told.value) and "127.0.0.1:1/in" in caplog.text

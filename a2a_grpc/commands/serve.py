@@ -26,6 +26,8 @@ from a2a_grpc.agent import Agent
 from a2a_grpc.call import GRPC, JSONRPC, V1
 from a2a_grpc.commands.call import ACTIONS
 from a2a_grpc.commands.words import UsageError, message_params, options_parser
+from a2a_grpc.errors import scrubbed
+from a2a_grpc.gateway import Upstream
 from a2a_grpc.opening import part
 from a2a_grpc.server import Server
 from a2a_grpc.tasks.store import StoreError
@@ -193,7 +195,8 @@ def _until_stopped(main: Coroutine[Any, Any, None]) -> None:
 def addresses(server: Server) -> str:
     """Where everything is, and something to try, in lines that can be copied."""
     agent, options = next(iter(server.agents.values())), server.options
-    name, examples = f"The gateway to {getattr(agent, 'url', '')}", ["Hello"]
+    upstreams = [scrubbed(each.url) for each in server.agents.values() if isinstance(each, Upstream)]
+    name, examples = f"The gateway to {', '.join(upstreams)}", ["Hello"]
     if isinstance(agent, Agent):
         name = f"{agent.name} {agent.version}"
         examples = [example for skill in agent.skills for example in skill.examples] + examples

@@ -36,8 +36,15 @@ SCENARIO: dict[str, dict[str, Any]] = {
 }
 """What every client does, in order, and what it must see."""
 
-UNLISTED = {"error": "UnsupportedOperationError"}
-"""What it sees of lists where the agent behind a gateway speaks 0.3 alone."""
+UNSUPPORTED = "UnsupportedOperationError"
+UNLISTED = {
+    **{("sdk1", binding): UNSUPPORTED for binding in BINDINGS},
+    **{
+        ("node1", binding): name + UNSUPPORTED
+        for binding, name in zip(BINDINGS, ("JsonRpc", "Rest", "Grpc"), strict=True)
+    },
+}
+"""What each client that can list makes of it that the agent behind a gateway speaks 0.3 alone."""
 
 UNKNOWN, FINISHED, BAD, BAD_STREAM = "unknown-task", "cancel-finished", "bad-message", "bad-stream"
 MESSAGES = {
@@ -99,7 +106,7 @@ def check(served: Served, name: str, binding: str, version: str, card: str, **en
     lacks = (*LACKS.get((name, binding, version), ()), *(("list",) if version == "0.3" else ()))
     wanted = {step: facts for step, facts in SCENARIO.items() if step not in lacks}
     if "list" in wanted and not served.lists:
-        wanted["list"] = UNLISTED
+        wanted["list"] = {"error": UNLISTED[name, binding]}
     assert set(found) == set(wanted) | set(MESSAGES)
     assert any(one.startswith(version) for one in found["card"].pop("versions"))
     for step, facts in wanted.items():
