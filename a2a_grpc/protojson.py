@@ -54,7 +54,7 @@ def dumps(value: Any) -> bytes:
 
 def decoder(cls: type[_M]) -> Callable[..., _M]:
     """The compiled `decode` of one message type: called with the loaded value and, optionally, its path."""
-    return cast(Callable[..., _M], _decoder(cast(Any, cls)))
+    return cast("Callable[..., _M]", _decoder(cast(Any, cls)))  # a text, as a type is made anew at each call
 
 
 @cache

@@ -25,6 +25,9 @@ LONG: Final = 1024
 LARGE: Final = 64 * 1024
 """Bytes of base64 from which on it is spared, and of text in which it is looked for."""
 
+SMALL: Final = 4096
+"""Bytes of a text up to which it is quicker to write its value again: if that is the same, nothing was given twice."""
+
 _HOPS: Final = 256
 """Quotation marks that are looked at for it."""
 
@@ -81,13 +84,21 @@ def loads(body: bytes | str, *, spare: bool = False) -> Any:
     except (orjson.JSONDecodeError, RecursionError):
         raise ParseError from None
     kind = type(value)
-    if kind is dict or kind is list:
+    if (kind is dict or kind is list) and not (len(body) <= SMALL and not held and _is_plain(value, body)):
         raw = body.encode() if isinstance(body, str) else body
         members = _members(value, held)
         # Every member has a colon. If there are more colons than members, those in strings may explain it.
         if not _has_colons(raw, members) and _colons(raw) != members:
             raise ParseError("Invalid JSON payload: a member is given twice")
     return value
+
+
+def _is_plain(value: Any, body: bytes | str) -> bool:
+    """Whether a text is its value as it is written here, and so has no member twice."""
+    try:
+        return bool(orjson.dumps(value) == body)
+    except TypeError:  # it is nested deeper than that can be written
+        return False
 
 
 def _spared(body: bytes, held: list[Held]) -> bytes:

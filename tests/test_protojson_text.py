@@ -103,3 +103,15 @@ def test_colons_are_counted_alike_in_short_and_in_long_texts() -> None:
         assert loads(body) == orjson.loads(body)
     with pytest.raises(ParseError):
         loads(b'{"a":1,"a":"%b"}' % (b"x" * 5000))
+
+
+@pytest.mark.requirement("JSON-22", "BL-27")
+@pytest.mark.parametrize("space", ["", " "])
+@pytest.mark.parametrize("depth", [1, 200, 300, 900])
+def test_a_member_given_twice_is_refused_in_any_depth_however_it_is_written(depth: int, space: str) -> None:
+    """Also where it is nested deeper than can be written again."""
+    once, twice = '{"b":1}', '{"b":1,"b":1}'
+    made = [f'{{"a":{space}' * depth + inner + "}" * depth for inner in (once, twice)]
+    assert loads(made[0].encode()) == orjson.loads(made[0])
+    with pytest.raises(ParseError, match="twice"):
+        loads(made[1].encode())
