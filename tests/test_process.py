@@ -134,6 +134,12 @@ elif told["text"] == "odd":
     say(smoke=1)
 elif told["text"] == "nonsense":
     print("{")
+elif told["text"] == "deep":
+    print("[" * 200_000)
+elif told["text"] == "nested":
+    print('{"data":' + "[" * 200 + "]" * 200 + "}")
+elif told["text"] == "infinite":
+    print('{"data": NaN}')
 else:
     say(status="looking"); print(); say(text=json.dumps(told["data"]))
 """
@@ -155,7 +161,7 @@ async def test_json_lines_say_more_than_text() -> None:
         for word, reason in (("fail", "failed"), ("reject", "rejected")):
             result = await agent.generate(word)
             assert (result.finish_reason, result.text) == (reason, "No.")
-        for word in ("bad", "odd", "nonsense"):
+        for word in ("bad", "odd", "nonsense", "deep", "nested", "infinite"):
             result = await agent.generate(word)
             assert (result.finish_reason, result.text) == (
                 "failed",
@@ -168,6 +174,11 @@ async def test_serve_runs_a_program(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert server.lines[0] == "tr 1.0.0 is ready"
         told = await run("call", "send", server.url, "hello", "--output", "text", cwd=tmp_path)
         assert (told.code, told.out) == (0, "HELLO\n")
+    leaves = """setsid -f sh -c 'echo $$; exec sleep 600 >/dev/null 2>&1 </dev/null'"""
+    async with serving("--exec", leaves, "--store", "memory:", cwd=tmp_path) as server:
+        told = await run("call", "send", server.url, "hello", "--output", "text", cwd=tmp_path)
+        assert told.code == 0 and alive(int(told.out))
+        os.kill(int(told.out), signal.SIGKILL)
     for words, said in (
         (["--exec", "no-such-program x"], "--exec: there is no program 'no-such-program'"),
         (["--exec", "'"], "--exec: No closing quotation"),

@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from a2a_grpc.agent import Failed, Output, Rejected, TaskHandle
+from a2a_grpc.errors import InvalidAgentResponseError
 
 GRACE: Final = 2.0
 """Seconds that a program has to end when its task was canceled, before it is killed."""
@@ -48,6 +49,8 @@ def process(command: str | Sequence[str], *, lines: bool = False, env: Mapping[s
     async def work(task: TaskHandle) -> None:
         told = {**os.environ, **(env or {}), "A2A_TASK_ID": task.id, "A2A_CONTEXT_ID": task.context_id}
         pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), asyncio.subprocess.PIPE)
+        if not isinstance(asyncio.get_running_loop(), asyncio.BaseEventLoop):
+            pipes["preexec_fn"] = _own_pipes_alone
         try:
             running = await asyncio.create_subprocess_exec(
                 *words, env=told, start_new_session=True, limit=LONGEST_LINE, **pipes
@@ -70,6 +73,15 @@ def process(command: str | Sequence[str], *, lines: bool = False, env: Mapping[s
             transport.close()  # which nothing public does for pipes that others still hold
 
     return work
+
+
+def _own_pipes_alone() -> None:
+    """In the new process: leave nothing open but its three pipes. uvloop leaves them open under other numbers, too, so
+    that whoever the program leaves behind would hold them however well it closes what it knows."""
+    for name in os.listdir("/dev/fd"):
+        if int(name) > 2:
+            with suppress(OSError):
+                os.set_inheritable(int(name), False)
 
 
 def _given(task: TaskHandle, lines: bool) -> bytes:
@@ -157,7 +169,10 @@ async def _lines(task: TaskHandle, running: asyncio.subprocess.Process) -> bool:
                 raise _unreadable(f"a line has none of {', '.join(ACTS)}")
             if name in LAST:
                 await out.close()
-            await ACTS[name](task, out, given)
+            try:
+                await ACTS[name](task, out, given)
+            except InvalidAgentResponseError as fault:
+                raise _unreadable(fault.message) from None
             if name in LAST:
                 return True
     return False
@@ -169,7 +184,7 @@ async def _objects(running: asyncio.subprocess.Process) -> AsyncIterator[Mapping
         try:
             line = await running.stdout.readline()
             found = json.loads(line) if line.strip() else None
-        except ValueError as fault:  # no JSON, or longer than LONGEST_LINE
+        except (ValueError, RecursionError) as fault:  # no JSON, longer than LONGEST_LINE, or nested too deeply
             raise _unreadable(str(fault)) from None
         if not line:
             return
