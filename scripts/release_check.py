@@ -137,6 +137,7 @@ def parsed() -> argparse.Namespace:
 def main() -> None:
     """Build, install and try, and read the documentation as a newcomer would."""
     arguments = parsed()
+    os.environ.pop("PYTHONPATH", None)  # by which pip would find the checkout, and leave the wheel where it is
     if f"## {PROJECT['version']} " not in (ROOT / "CHANGELOG.md").read_text():
         fail(f"CHANGELOG.md does not speak of {PROJECT['version']}")
     with tempfile.TemporaryDirectory() as made:

@@ -316,6 +316,7 @@ def test_a_page_works_from_top_to_bottom(name: str, reader: Reader) -> None:
     reader.stop_server()
 
 
+@pytest.mark.limit(900)
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.requirement("BL-40", "GRPC-16")
 def test_the_calls_of_other_tools_work(tool: str, reader: Reader) -> None:
