@@ -149,17 +149,25 @@ class Router:
     def __init__(self, methods: Iterable[Method]) -> None:
         self._root = _Node()
         self._fixed: dict[tuple[str, str], Match] = {}
+        self._last: dict[tuple[str, str], tuple[Mapping[str, _Node], Method, Route, str, str]] = {}
         fixed = []
         for method in methods:
             for route in method.routes:
-                node = self._root
+                node = above = self._root
                 for segment in route.segments:
+                    above = node
                     if segment is not None:
                         node = node.literals.setdefault(segment, _Node())
                     else:
                         node.variable = node = node.variable or _Node()
                 node.ends.setdefault(route.custom, {}).setdefault(route.verb, (method, route))
                 fixed += [] if route.variables else [(route.verb, route.template)]
+                *before, last = route.segments
+                if last is None and None not in before and not route.custom:
+                    head = "".join(f"/{segment}" for segment in before)
+                    ((name, start, _),) = route.variables
+                    own = "".join(f"{segment}/" for segment in before[start:])
+                    self._last.setdefault((route.verb, head), (above.literals, method, route, name, own))
         self._fixed |= {(verb, path): self.find(verb, path) for verb, path in fixed}
 
     def find(self, verb: str, path: str) -> Match:
@@ -170,6 +178,11 @@ class Router:
         """
         if (match := self._fixed.get((verb, path))) is not None:
             return match
+        head, _, last = path.rpartition("/")
+        if (leaf := self._last.get((verb, head))) is not None and last and not (":" in last or "%" in last):
+            literals, method, route, name, own = leaf
+            if last not in literals:
+                return Match(method, route, {name: own + last})
         raw = path.rstrip("/").split("/")[1:]
         found = self._ends(raw)
         if found is None:

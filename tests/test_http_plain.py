@@ -159,7 +159,7 @@ async def both(monkeypatch: pytest.MonkeyPatch, pieces: list[bytes]) -> tuple[An
         make = host._plain.other
         host._plain.other = lambda: given.append(1) or make()  # type: ignore[func-returns-value]
         short = await exchange(host, pieces)
-    monkeypatch.setattr(http_plain, "_read_head", lambda head: None)
+    monkeypatch.setattr(http_plain, "_read_line", lambda line: None)
     async with serving() as host:
         return short, await exchange(host, pieces), len(given)
 
@@ -200,6 +200,35 @@ async def test_a_connection_with_plain_requests_stays_on_the_short_way() -> None
             await reader.readexactly(int(re.findall(rb"content-length: (\d+)", head)[0]))
         assert len(host._plain.connections) == 1 and not host._aside.connections
         writer.close()
+
+
+async def test_requests_of_a_connection_may_differ_in_their_line_alone_or_in_their_headers_alone() -> None:
+    get = b"GET /%b HTTP/1.1\r\nhost: localhost\r\na2a-version: %b\r\n\r\n"
+    words = (b"tasks/t", b"1.0"), (b"nothing", b"1.0"), (b"nothing", b"9.9"), (b"tasks/t", b"1.0")
+    asked = [get % told for told in words]
+    asked.append(PLAIN["a post"])
+    alone = []
+    async with serving() as host:
+        for request in asked:
+            alone += (await exchange(host, [request, LAST]))[:1]
+        reader, writer = await asyncio.open_connection(*host.address.split(":"))
+        together = []
+        for request in asked:
+            writer.write(request)
+            head = await reader.readuntil(b"\r\n\r\n")
+            size = int(re.findall(rb"content-length: (\d+)", head)[0])
+            together.append((head[9:12], await reader.readexactly(size)))
+        assert len(host._plain.connections) == 1 and not host._aside.connections
+        writer.close()
+    assert together == alone
+    assert len(set(together)) == 4 and together[0] == together[3]
+
+
+async def test_a_large_answer_is_written_as_a_small_one_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving() as host:
+        small = await exchange(host, [PLAIN["a post"], LAST])
+        monkeypatch.setattr(http_plain, "LARGE", 1)
+        assert await exchange(host, [PLAIN["a post"], LAST]) == small
 
 
 @pytest.mark.requirement("BL-39")

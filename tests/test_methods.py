@@ -82,6 +82,34 @@ def test_literal_segments_win_over_tenants() -> None:
     assert found("GET", "/message/tasks/t") == ("GetTask", {"tenant": "message", "id": "t"})
 
 
+@pytest.mark.parametrize("version", [V1, V03])
+def test_the_quick_way_to_a_task_finds_what_the_tree_of_paths_does(version: str) -> None:
+    quick, tree = (Router(METHODS[version].values()) for _ in range(2))
+    tree._last.clear()
+    assert quick._last
+    below = "/v1" if version == V03 else ""
+    for path in (
+        "tasks/t",
+        "tasks/a.b",
+        "tasks/tasks",
+        "tasks/",
+        "tasks/a:b",
+        "tasks/a%20b",
+        "x/tasks/t",
+        "tasks/t/",
+        "t",
+    ):
+        for verb in ("GET", "POST", "DELETE"):
+            assert outcome(quick, verb, f"{below}/{path}") == outcome(tree, verb, f"{below}/{path}")
+
+
+def outcome(router: Router, verb: str, path: str) -> object:
+    try:
+        return router.find(verb, path)
+    except (MethodNotAllowedError, MethodNotFoundError) as error:
+        return type(error), getattr(error, "allow", None)
+
+
 @pytest.mark.requirement("REST-24")
 @pytest.mark.parametrize(
     "path",

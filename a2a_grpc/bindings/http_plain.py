@@ -1,6 +1,6 @@
 """The short way of plain HTTP requests: a connection that answers them itself and leaves everything else to aiohttp.
 
-Laws: only what can be read in one way is read here (`_HEAD`, `_read_head`): HTTP/1.1 with a head that arrives at once,
+Laws: only what can be read in one way is read here (`_LINE`, `_HEADERS`): HTTP/1.1 with a head that arrives at once,
 in visible ASCII, with a host, each header once, a body only with its length, and no word of chunks, upgrades or
 expectations. A
 connection that brings anything else goes to the protocol that `other` gives, for good and with every byte that was
@@ -35,16 +35,21 @@ QUIET: Final = 3630.0
 AHEAD: Final = 65_536
 """Bytes that may come before the answer to the request before them; then nothing is read until that is given."""
 
-_HEAD: Final = re.compile(
-    rb"(GET|POST|DELETE) (/(?!/)[!\"$-~]*) HTTP/1\.1((?:\r\n[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~]*)+)"
-)
+LARGE: Final = 65_536
+"""Bytes of a body from which on it is written by itself, rather than copied behind its head."""
+
+_LINE: Final = re.compile(rb"(GET|POST|DELETE) (/(?!/)[!\"$-~]*) HTTP/1\.1")
+_HEADERS: Final = re.compile(rb"(?:\r\n[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~]*)+")
 _UNUSUAL: Final = frozenset({"transfer-encoding", "content-encoding", "expect", "upgrade", "trailer"})
 _BODILESS: Final = frozenset({204, 304})
 
 _LOG: Final = logging.getLogger("a2a_grpc.http")
 
-_Head = tuple[str, str, str, dict[str, str], int]
-"""Verb, path, query, headers with names in lower case, length of the body."""
+_Line = tuple[str, str, str]
+"""Verb, path, query."""
+
+_Told = tuple[dict[str, str], int]
+"""Headers with names in lower case, length of the body."""
 
 
 class PlainHost:
@@ -98,13 +103,15 @@ class PlainConnection(asyncio.Protocol):
         "_ahead",
         "_body",
         "_drained",
-        "_head",
+        "_headers",
         "_host",
+        "_line",
         "_loop",
         "_missing",
         "_parts",
         "_read",
         "_task",
+        "_told",
         "_used",
         "transport",
     )
@@ -118,10 +125,11 @@ class PlainConnection(asyncio.Protocol):
         self._missing = 0
         self._body: asyncio.Future[None] | None = None
         self._ahead = b""
-        # Callers mostly repeat themselves: what the last head said is kept, and shared by all requests that have it. It
-        # may hold credentials, so it goes with the connection.
-        self._head = b""
-        self._read: _Head | None = None
+        # Callers mostly repeat themselves: what the last line and the last headers said is kept, and shared by all
+        # requests that have them. They may hold credentials, so they go with the connection.
+        self._line = self._headers = b""
+        self._read: _Line | None = None
+        self._told: _Told | None = None
         self._drained: asyncio.Future[None] | None = None
         self._used = self._loop.time()
 
@@ -159,17 +167,21 @@ class PlainConnection(asyncio.Protocol):
         """Take a request, or more of one."""
         if self._task is None:
             end = data.find(b"\r\n\r\n", 0, LONGEST_HEAD)
-            head = data[: end if end > 0 else 0]
-            if head != self._head:
-                self._head, self._read = head, _read_head(head)
-            read = self._read
-            if read is None or read[4] > self._host.options.max_request_bytes:
+            at = data.find(b"\r\n", 0, end) if end > 0 else -1
+            if at < 0:
                 self._hand_over(data)
                 return
-            verb, path, query, headers, length = read
-            self._missing = length
-            asked = HttpRequest(verb, path, query, headers)
-            self._task = self._loop.create_task(self._serve(asked, path))
+            if (line := data[:at]) != self._line:
+                self._line, self._read = line, _read_line(line)
+            if (lines := data[at:end]) != self._headers:
+                self._headers, self._told = lines, _read_headers(lines)
+            read, told = self._read, self._told
+            if read is None or told is None or told[1] > self._host.options.max_request_bytes:
+                self._hand_over(data)
+                return
+            headers, self._missing = told
+            asked = HttpRequest(*read, headers)
+            self._task = self._loop.create_task(self._serve(asked, asked.path))
             data = data[end + 4 :]
         if self._missing >= len(data) > 0:
             self._parts.append(data)
@@ -205,7 +217,11 @@ class PlainConnection(asyncio.Protocol):
                 asked.certificate = of_connection(self.transport.get_extra_info("peercert"))
             if host.options.failure_rate:
                 asked.peer = str((self.transport.get_extra_info("peername") or ("",))[0])
-            answer, refuse = await host.mounts.answer(asked, host.origin, self._rest)
+            if self._missing:
+                answer, refuse = await host.mounts.answer(asked, host.origin, self._rest)
+            else:
+                asked.body = self._whole()
+                answer, refuse = await host.mounts.answer(asked, host.origin)
             if isinstance(answer, HttpStream):
                 try:
                     whole = await self._stream(answer, path)
@@ -246,14 +262,22 @@ class PlainConnection(asyncio.Protocol):
             before = self._missing
             self._body = self._loop.create_future()
             await asyncio.wait((self._body,), timeout=self._host.options.stall_timeout)
+        return self._whole()
+
+    def _whole(self) -> bytes:
         return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
 
     def _write(self, answer: HttpReply) -> None:
-        told = answer.status in _BODILESS or "content-length" in answer.headers
-        size = b"" if told else b"content-length: %d\r\n" % len(answer.body)
+        body, headers = answer.body, answer.headers
+        told = answer.status in _BODILESS or "content-length" in headers
+        size = b"" if told else b"content-length: %d\r\n" % len(body)
         last = b"connection: close\r\n" if self._missing or self._host.closing else b""
-        head = _head_lines(answer.status, tuple(answer.headers.items()))
-        self.transport.write(b"%b%b%b%b\r\n%b" % (head, size, last, _date(), answer.body))
+        head = _head_lines(answer.status, tuple(headers.items())), size, last, _date(), b"\r\n"
+        if len(body) < LARGE:
+            self.transport.write(b"".join((*head, body)))
+        else:
+            self.transport.write(b"".join(head))
+            self.transport.write(body)
 
     async def _stream(self, answer: HttpStream, path: str) -> bool:
         """Write a stream; whether that went to its end. Raises ResourceExhaustedError, with nothing written, when too
@@ -292,14 +316,21 @@ def _settle(waiter: "asyncio.Future[None] | None") -> None:
         waiter.set_result(None)
 
 
-def _read_head(head: bytes) -> _Head | None:
-    """What a head says, without its last empty line; None if it is not a plain one."""
-    found = _HEAD.fullmatch(head)
+def _read_line(line: bytes) -> _Line | None:
+    """What a request line says; None if it is not a plain one."""
+    found = _LINE.fullmatch(line)
     if found is None:
         return None
-    verb, target, lines = found[1].decode(), found[2].decode(), found[3].decode()
+    path, _, query = found[2].decode().partition("?")
+    return found[1].decode(), path, query
+
+
+def _read_headers(lines: bytes) -> _Told | None:
+    """What the headers say, each after a line break; None if they are not plain ones."""
+    if _HEADERS.fullmatch(lines) is None:
+        return None
     headers: dict[str, str] = {}
-    for line in lines.split("\r\n")[1:]:
+    for line in lines.decode().split("\r\n")[1:]:
         name, _, value = line.partition(":")
         name = name.lower()
         if name in headers or name in _UNUSUAL:
@@ -313,8 +344,7 @@ def _read_head(head: bytes) -> _Head | None:
         or headers.get("connection", "keep-alive").lower() != "keep-alive"
     ):
         return None
-    path, _, query = target.partition("?")
-    return verb, path, query, headers, int(length)
+    return headers, int(length)
 
 
 @lru_cache(maxsize=64)

@@ -59,17 +59,6 @@ class _Envelope:
         return dumps({"jsonrpc": "2.0", "id": self.ident, "error": told})
 
 
-def _v03_form(envelope: _Envelope, call: Call, options: Options, streaming: bool) -> Form:
-    """v0.3 answers: bare objects as `result`, streams closed by a final status event (V03-04 to V03-07)."""
-    closes = options.close_on_input_required
-    down = v03.StreamDown(call.operation, v03.J03, closes_on_input=closes) if streaming else None
-
-    def show(answer: Message) -> Any:
-        return v03.down_result(answer, call.attributes.get(PUSH_EXTRAS))
-
-    return Form(show, envelope.result, envelope.error, sse.encode, down)
-
-
 class JsonRpc:
     """The server's end. servicer: any object with the eleven v1.0 methods `(request, call)`; options: the server's;
     room: raises ResourceExhaustedError when no more streams may be opened, default: there is always room;
@@ -92,7 +81,13 @@ class JsonRpc:
         """The answer to a request, whatever its bytes are. Raises nothing but the cancellation of the running task."""
         envelope = _Envelope()
         try:
-            return await self._run(request, envelope)
+            pairs = wire.query_pairs(request)
+            caller = ANONYMOUS if self._gate is None else await self._admit(self._gate, request, pairs, envelope)
+            operation, message, call = self._read(request, envelope, pairs, caller)
+            if operation.streaming:
+                return await wire.stream(operation, message, call, self._form(envelope, message, call), self._options)
+            answer = await operation.handler(message, call)
+            return wire.reply(envelope.result(_shown(operation, message, call, answer)), call, JSON)
         except (Exception, asyncio.CancelledError) as fault:
             return _refusal(wire.outcome(fault), envelope)
 
@@ -102,9 +97,9 @@ class JsonRpc:
         _peek(request, envelope)
         return HttpReply(_status(error), wire.error_headers(error, JSON), envelope.error(error))
 
-    async def _run(self, request: HttpRequest, envelope: _Envelope) -> Answer:
-        pairs = wire.query_pairs(request)
-        caller = ANONYMOUS if self._gate is None else await self._admit(self._gate, request, pairs, envelope)
+    def _read(
+        self, request: HttpRequest, envelope: _Envelope, pairs: list[tuple[str, str]], caller: Caller
+    ) -> tuple[Operation, Message, Call]:
         if request.verb != "POST":
             raise MethodNotAllowedError(allow=("POST",))
         if not wire.is_json(request.headers):
@@ -124,12 +119,15 @@ class JsonRpc:
             envelope.dialect = v03.J03
         else:
             message, extra = operation.decode(params, ""), {}
-        call = wire.make_call(request, operation.name, JSONRPC, version, message, extra, caller)
-        if version == V03:
-            form = _v03_form(envelope, call, self._options, operation.streaming)
-        else:
-            form = Form(operation.printer(message), envelope.result, envelope.error, sse.encode)
-        return await wire.perform(operation, message, call, form, self._options, JSON)
+        return operation, message, wire.make_call(request, operation.name, JSONRPC, version, message, extra, caller)
+
+    def _form(self, envelope: _Envelope, message: Message, call: Call) -> Form:
+        """The events of a stream; those of v0.3 are bare objects as `result`, then a final status (V03-04 to -07)."""
+        down = None
+        if call.version == V03:
+            down = v03.StreamDown(call.operation, v03.J03, closes_on_input=self._options.close_on_input_required)
+        assert envelope.operation is not None
+        return Form(envelope.operation.printer(message), envelope.result, envelope.error, sse.encode, down)
 
     async def _admit(
         self, gate: Gate, request: HttpRequest, pairs: list[tuple[str, str]], envelope: _Envelope
@@ -146,6 +144,13 @@ class JsonRpc:
         if name not in self._rows:
             raise MethodNotFoundError
         return wire.offered(V03 if self._options.strict_version else surface, self._options)
+
+
+def _shown(operation: Operation, message: Message, call: Call, answer: Any) -> Any:
+    """The JSON value of an answer."""
+    if call.version == V03:
+        return v03.down_result(answer, call.attributes.get(PUSH_EXTRAS))
+    return operation.printer(message)(answer)
 
 
 def _peek(request: HttpRequest, envelope: _Envelope) -> None:

@@ -64,9 +64,12 @@ class Mounts:
 
     def __init__(self, mounts: Sequence[Mount], options: Options, ready: Callable[[], bool] = lambda: True) -> None:
         self.browsers = Browsers(options, options.http if options.engine == "envoy" else "")
-        self._mounts = {mount.prefix: mount for mount in mounts}
-        longest_first = sorted(self._mounts, key=len, reverse=True)
+        longest_first = sorted([mount.prefix for mount in mounts], key=len, reverse=True)
         self._prefix = re.compile(f"(?:{'|'.join(map(re.escape, longest_first))})(?=/|$)")
+        self._wires: dict[tuple[str, bool], tuple[JsonRpc | Rest, Refuse]] = {}
+        for mount in mounts:
+            self._wires[mount.prefix, True] = mount.jsonrpc, self._refuser(mount.jsonrpc)
+            self._wires[mount.prefix, False] = mount.rest, self._refuser(mount.rest)
         self._pages = {path: (mount, page) for mount in mounts for path, page in mount.pages.items()}
         for mount in mounts:
             self._pages |= dict.fromkeys((mount.prefix + WELL_KNOWN, *mount.aliases), (mount, mount.card))
@@ -76,21 +79,35 @@ class Mounts:
         self._probes = {HEALTH: lambda: True, READY: ready}
 
     async def answer(
-        self, asked: HttpRequest, origin: str, read: Callable[[], Awaitable[bytes]]
+        self, asked: HttpRequest, origin: str, read: Callable[[], Awaitable[bytes]] | None = None
     ) -> tuple[Answer, Refuse]:
-        """The answer to a request without its body, and how to refuse the request if a stream cannot be begun.
+        """The answer to a request, and how to refuse the request if a stream cannot be begun.
 
         origin: under which the host was reached. read: gives the body; may raise what `check` and `too_large` tell of.
+        Default None: the request has its body, and the host knows that it is neither compressed nor too large.
         """
         if self._cors is not None and (early := self._cors.preflight(asked.verb, asked.headers)):
             early.headers |= self._fixed
             return early, self._refused
-        if (probe := self._probes.get(asked.path)) is not None:
-            good = probe()
-            answer: Answer = _text(200 if good else 503, "ok\n" if good else "not ready\n")
-            refuse: Refuse = self._refused
+        path = asked.path
+        found = None if path in self._probes or path in self._pages else self._prefix.match(path)
+        refuse: Refuse = self._refused  # no page is a stream
+        if found is None:
+            answer = await self._beside(asked, origin)
         else:
-            answer, refuse = await self._dispatch(asked, origin, read)
+            asked.path = below = path[found.end() :]
+            wire, refuse = self._wires[found[0], below in JSONRPC_PATHS]
+            try:
+                self.browsers.check(asked.verb, asked.headers)
+                if read is not None:
+                    self._check(asked.headers)
+                    asked.body = await read()
+                    if len(asked.body) > self._limit:
+                        raise too_large(self._limit)
+            except A2AError as error:
+                answer = wire.refuse(asked, error)
+            else:
+                answer = await wire.answer(asked)
         if self._fixed or self._cors:
             self.mark(asked.headers, answer.headers)
         return answer, refuse
@@ -104,33 +121,22 @@ class Mounts:
             if vary:
                 told["vary"] = f"{vary}, {told['vary']}"
 
-    async def _dispatch(
-        self, asked: HttpRequest, origin: str, read: Callable[[], Awaitable[bytes]]
-    ) -> tuple[Answer, Refuse]:
-        path = asked.path
-        if (shown := self._pages.get(path)) is not None:
-            return await self._page(*shown, asked, origin), self._refused
-        found = self._prefix.match(path)
-        if found is None:
-            return _text(404, "nothing is served here\n"), self._refused
-        mount = self._mounts[found[0]]
-        asked.path = below = path[found.end() :]
-        wire = mount.jsonrpc if below in JSONRPC_PATHS else mount.rest
+    async def _beside(self, asked: HttpRequest, origin: str) -> Answer:
+        """What is asked of no wire."""
+        if (probe := self._probes.get(asked.path)) is not None:
+            good = probe()
+            return _text(200 if good else 503, "ok\n" if good else "not ready\n")
+        if (shown := self._pages.get(asked.path)) is not None:
+            return await self._page(*shown, asked, origin)
+        return _text(404, "nothing is served here\n")
 
+    def _refuser(self, wire: JsonRpc | Rest) -> Refuse:
         def refuse(asked: HttpRequest, error: A2AError) -> HttpReply:
             reply = wire.refuse(asked, error)
             self.mark(asked.headers, reply.headers)
             return reply
 
-        try:
-            self.browsers.check(asked.verb, asked.headers)
-            self._check(asked.headers)
-            asked.body = await read()
-            if len(asked.body) > self._limit:
-                raise too_large(self._limit)
-        except A2AError as error:
-            return wire.refuse(asked, error), refuse
-        return await wire.answer(asked), refuse
+        return refuse
 
     async def _page(self, mount: Mount, page: CardReader, asked: HttpRequest, origin: str) -> HttpReply:
         try:

@@ -21,7 +21,7 @@ from google.protobuf.message import Message
 from a2a_grpc import v03, v03_names
 from a2a_grpc.bindings import sse, wire
 from a2a_grpc.bindings.wire import A2A_JSON, JSON, Answer, Form, HttpReply, HttpRequest, Operation
-from a2a_grpc.call import ANONYMOUS, PUSH_EXTRAS, REST, V03, V1, Call, Credentials, Gate
+from a2a_grpc.call import ANONYMOUS, PUSH_EXTRAS, REST, V03, V1, Call, Caller, Credentials, Gate
 from a2a_grpc.config import Options
 from a2a_grpc.errors import (
     A2AError,
@@ -60,21 +60,6 @@ class _Reading:
         return dumps({"error": body})
 
 
-def _v03_form(reading: _Reading, call: Call, options: Options, streaming: bool) -> Form:
-    """v0.3 answers, in the dialect of the request (V03-21)."""
-    operation, dialect, base64 = call.operation, reading.dialect, wire.base64_bytes(call, options)
-    closes = options.close_on_input_required
-    down = None
-    if streaming:
-        down = v03.StreamDown(operation, dialect, closes_on_input=closes, rest=True, base64_bytes=base64)
-
-    def show(answer: Message) -> Any:
-        schemes = call.attributes.get(PUSH_EXTRAS)
-        return v03.down_rest(answer, dialect, base64_bytes=base64, schemes=schemes)
-
-    return Form(show, dumps, reading.error, sse.fault, down)
-
-
 class Rest:
     """The server's end.
 
@@ -103,7 +88,18 @@ class Rest:
         """The answer to a request, whatever its bytes are. Raises nothing but the cancellation of the running task."""
         reading = self._reading(request)
         try:
-            return await self._run(request, reading)
+            pairs = wire.query_pairs(request)
+            version, path = self._version(request, pairs, reading)
+            gate = self._gate
+            if gate is None:
+                caller = ANONYMOUS
+            else:
+                caller = await gate(Credentials(REST, request.headers, pairs, request.certificate, request.peer))
+            operation, message, call = self._read(request, reading, version, path, pairs, caller)
+            if operation.streaming:
+                return await wire.stream(operation, message, call, self._form(reading, message, call), self._options)
+            answer = await operation.handler(message, call)
+            return wire.reply(dumps(self._shown(reading, message, call, answer)), call, reading.media)
         except (Exception, asyncio.CancelledError) as fault:
             return _plain(wire.outcome(fault), reading)
 
@@ -121,8 +117,8 @@ class Rest:
         told = headers.get("accept", ""), headers.get("content-type", "")
         return reply_type(*told, self._options.rest_media_type)
 
-    async def _run(self, request: HttpRequest, reading: _Reading) -> Answer:
-        pairs = wire.query_pairs(request)
+    def _version(self, request: HttpRequest, pairs: list[tuple[str, str]], reading: _Reading) -> tuple[str, str]:
+        """The version that is spoken, and the path in its table."""
         asked = wire.asked_version(request, pairs) or (V03 if self._options.strict_version else reading.version)
         path, old = request.path, reading.version == V03
         version = reading.version = wire.offered(asked, self._options)
@@ -130,11 +126,17 @@ class Rest:
             reading.media = JSON if version == V03 else self._media(request)
             if version == V03:
                 path = PREFIX + path
-        caller = (
-            ANONYMOUS
-            if self._gate is None
-            else await self._gate(Credentials(REST, request.headers, pairs, request.certificate, request.peer))
-        )
+        return version, path
+
+    def _read(
+        self,
+        request: HttpRequest,
+        reading: _Reading,
+        version: str,
+        path: str,
+        pairs: list[tuple[str, str]],
+        caller: Caller,
+    ) -> tuple[Operation, Message, Call]:
         match = self._routers[version].find(request.verb, path)
         operation = reading.operation = self._rows[version][match.method.name]
         body = _body(request, spare=version == V1)
@@ -143,12 +145,26 @@ class Rest:
             message, extra, reading.dialect = v03.up_rest(operation.name, match.variables, pairs, body, base64)
         else:
             message, extra = operation.decode(_merged(match.method.request, body, pairs, match.variables), ""), {}
-        call = wire.make_call(request, operation.name, REST, version, message, extra, caller)
-        if version == V03:
-            form = _v03_form(reading, call, self._options, operation.streaming)
-        else:
-            form = Form(operation.printer(message), dumps, reading.error, sse.fault)
-        return await wire.perform(operation, message, call, form, self._options, reading.media)
+        return operation, message, wire.make_call(request, operation.name, REST, version, message, extra, caller)
+
+    def _shown(self, reading: _Reading, message: Message, call: Call, answer: Any) -> Any:
+        """The JSON value of an answer; that of v0.3 is in the dialect of the request (V03-21)."""
+        assert reading.operation is not None
+        if call.version == V1:
+            return reading.operation.printer(message)(answer)
+        base64 = wire.base64_bytes(call, self._options)
+        return v03.down_rest(answer, reading.dialect, base64_bytes=base64, schemes=call.attributes.get(PUSH_EXTRAS))
+
+    def _form(self, reading: _Reading, message: Message, call: Call) -> Form:
+        """The events of a stream."""
+        down = None
+        if call.version == V03:
+            base64, closes = wire.base64_bytes(call, self._options), self._options.close_on_input_required
+            down = v03.StreamDown(
+                call.operation, reading.dialect, closes_on_input=closes, rest=True, base64_bytes=base64
+            )
+        assert reading.operation is not None
+        return Form(reading.operation.printer(message), dumps, reading.error, sse.fault, down)
 
 
 @lru_cache(maxsize=256)
@@ -191,9 +207,13 @@ def _merged(
     """One JSON object out of body, query and path; raises InvalidParamsError naming fields that disagree (REST-16)."""
     if not isinstance(body, dict | None):
         raise InvalidParamsError(violations=[("body", "must be an object")])
+    spellings = _spellings(request.DESCRIPTOR)
+    if not (body or pairs):  # different variables are different fields
+        return {spellings[name][0]: told for name, told in variables.items()}
+    if not (variables or pairs):
+        return body or {}
     value = dict(body or {})
     wrong = []
-    spellings = _spellings(request.DESCRIPTOR)
     for source in (decode_query(request, pairs) if pairs else {}, variables):
         for name, told in source.items():
             json_name, _ = pair = spellings[name]

@@ -225,10 +225,10 @@ class Operation:
 
 @dataclass(slots=True)
 class Form:
-    """How the answers to one call look on its wire and in its version.
+    """How the events of one call look on its wire and in its version.
 
-    show: the JSON value of an answer; without `down` also of an event. write: a value as a body or an event's data.
-    error: the body of an error, alone or in a stream. failed: the event that ends a stream with the body of an error.
+    show: the JSON value of an event, without `down`. write: a value as an event's data. error: the body of an error.
+    failed: the event that ends a stream with that.
     down: what makes the events of v0.3 out of those of v1.0; default None: they are shown as they are.
     """
 
@@ -239,16 +239,15 @@ class Form:
     down: v03.StreamDown | None = None
 
 
-async def perform(
-    operation: Operation, message: Message, call: Call, form: Form, options: Options, media: str
-) -> Answer:
-    """Run one operation; media is the Content-Type of a plain answer. Raises what came before the first event."""
-    show, write, down = form.show, form.write, form.down
-    if not operation.streaming:
-        body = write(show(await operation.handler(message, call)))
-        headers = {"content-type": media}
-        return HttpReply(200, headers | activated(call) if call.activated else headers, body)
+def reply(body: bytes, call: Call, media: str) -> HttpReply:
+    """The reply that holds an answer; media: its Content-Type."""
+    headers = {"content-type": media}
+    return HttpReply(200, headers | activated(call) if call.activated else headers, body)
 
+
+async def stream(operation: Operation, message: Message, call: Call, form: Form, options: Options) -> HttpStream:
+    """Run one streaming operation. Raises what came before the first event."""
+    show, write, down = form.show, form.write, form.down
     operation.room()
 
     def frames(event: Any) -> bytes:
@@ -256,15 +255,15 @@ async def perform(
             return sse.encode(write(show(event)), call.position or None)
         return b"".join([sse.encode(write(value), call.position or None) for value in down.event(event)])
 
-    stream = sse.EventStream(
+    events = sse.EventStream(
         operation.handler(message, call),
         frames,
         lambda: b"".join([sse.encode(write(value)) for value in (down.finish() if down else ())]),
         lambda fault: form.failed(form.error(public(fault))),
         options.heartbeat,
     )
-    await stream.started()
-    return HttpStream(200, {**sse.HEADERS, **activated(call)}, stream)
+    await events.started()
+    return HttpStream(200, {**sse.HEADERS, **activated(call)}, events)
 
 
 def activated(call: Call) -> dict[str, str]:
