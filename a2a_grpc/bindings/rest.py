@@ -89,12 +89,12 @@ class Rest:
         reading = self._reading(request)
         try:
             pairs = wire.query_pairs(request)
-            version, path = self._version(request, pairs, reading)
-            gate = self._gate
-            if gate is None:
-                caller = ANONYMOUS
-            else:
-                caller = await gate(Credentials(REST, request.headers, pairs, request.certificate, request.peer))
+            try:
+                version, path = self._version(request, pairs, reading)
+            except A2AError:
+                await self._caller(request, pairs)  # who is not known hears of nothing else
+                raise
+            caller = ANONYMOUS if self._gate is None else await self._caller(request, pairs)
             operation, message, call = self._read(request, reading, version, path, pairs, caller)
             if operation.streaming:
                 return await wire.stream(operation, message, call, self._form(reading, message, call), self._options)
@@ -116,6 +116,12 @@ class Rest:
         headers = request.headers
         told = headers.get("accept", ""), headers.get("content-type", "")
         return reply_type(*told, self._options.rest_media_type)
+
+    async def _caller(self, request: HttpRequest, pairs: list[tuple[str, str]]) -> Caller:
+        """Who is calling."""
+        if self._gate is None:
+            return ANONYMOUS
+        return await self._gate(Credentials(REST, request.headers, pairs, request.certificate, request.peer))
 
     def _version(self, request: HttpRequest, pairs: list[tuple[str, str]], reading: _Reading) -> tuple[str, str]:
         """The version that is spoken, and the path in its table."""

@@ -348,6 +348,12 @@ async def test_no_field_is_looked_at_before_the_caller_is_known(cell: Cell) -> N
         await cell.refuses(UnauthenticatedError, "SendMessage", request)
 
 
+@pytest.mark.requirement("AUTH-05", "ERR-08", "EQ-04")
+async def test_no_version_is_looked_at_before_the_caller_is_known(cell: Cell) -> None:
+    for version in ("9.9", "1.0, 0.3"):
+        await cell.refuses(UnauthenticatedError, "SendMessage", said(), a2a_version=version)
+
+
 @pytest.mark.wires("jsonrpc", "rest")
 @pytest.mark.requirement("AUTH-05", "ERR-08")
 async def test_no_body_and_no_route_is_looked_at_before_the_caller_is_known(cell: Cell) -> None:

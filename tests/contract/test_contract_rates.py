@@ -39,6 +39,9 @@ async def refused(cell: Cell, operation: str, request: Any) -> Refusal:
     """The refusal of one call too many: 429 or RESOURCE_EXHAUSTED, with the time of coming back."""
     found = await cell.refuses(ResourceExhaustedError, operation, request, x_api_key="alice")
     assert cell.binding == "grpc" or int(found.headers["retry-after"]) >= 1
+    with pytest.raises(ResourceExhaustedError) as told:  # which reads the typed detail
+        await ended(cell, operation, request)
+    assert told.value.retry_after and told.value.retry_after > 0.5
     return found
 
 
