@@ -12,7 +12,7 @@ from aiohttp import web
 from tests.peers import listening
 
 PATIENCE = 60.0
-"""Seconds after which something hangs."""
+"""Seconds without any news after which something hangs."""
 
 
 class Got(NamedTuple):
@@ -73,8 +73,10 @@ class Receiver:
         return await self.answer(got)
 
     async def until(self, enough: Callable[[], bool]) -> None:
-        async with asyncio.timeout(PATIENCE), self._news:
-            await self._news.wait_for(enough)
+        async with self._news:
+            while not enough():
+                async with asyncio.timeout(PATIENCE):
+                    await self._news.wait()
 
 
 @asynccontextmanager

@@ -22,7 +22,7 @@ def check(got: list[Got], numbers: list[int]) -> None:
 
 @pytest.mark.parametrize(("updates", "hooks"), [(200, 3), (10_000, 5)])
 @pytest.mark.requirement("BL-49", "PUSH-03", "PUSH-08", "PUSH-14", "PUSH-18")
-@pytest.mark.limit(300)
+@pytest.mark.limit(600)
 async def test_a_kill_in_the_middle_loses_no_update_of_any_webhook_and_keeps_their_order(
     tmp_path: Path, updates: int, hooks: int
 ) -> None:
