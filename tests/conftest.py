@@ -94,7 +94,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         faulthandler.dump_traceback(file=sys.__stderr__)
         with contextlib.suppress(RuntimeError):  # no loop runs: not an asynchronous test
             for task in asyncio.all_tasks():
-                task.print_stack()
+                with contextlib.suppress(TypeError):  # coroutines that are not written in Python have no lines
+                    task.print_stack()
         pytest.fail(f"no end after {limit:g} s")
 
     if threading.current_thread() is not threading.main_thread():

@@ -19,7 +19,7 @@ from a2a_grpc.methods import METHODS
 from a2a_grpc.v03_names import BY_JSONRPC, METHOD_NAMES
 from tests.fakes import FakeService
 
-EFFORT = int(os.environ.get("A2A_FUZZ", "4" if os.environ.get("A2A_CI") else "1"))
+EFFORT = int(os.environ.get("A2A_FUZZ", "10" if os.environ.get("A2A_CI") else "1"))
 """How much longer than on a developer's machine: in continuous integration, and as `make fuzz` wants it."""
 
 MEMBERS = [

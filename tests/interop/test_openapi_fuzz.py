@@ -8,7 +8,7 @@ import pytest
 from tests.interop.conftest import made, output, serving
 
 EFFORT = int(os.environ.get("A2A_FUZZ", "1"))
-SECONDS = 20 * EFFORT
+SECONDS = (30 if os.environ.get("A2A_CI") else 20) * EFFORT
 CHANCE = () if EFFORT > 1 else ("--generation-deterministic",)
 """What the tests of every day find, they find every day."""
 CHECKS = (
