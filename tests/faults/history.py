@@ -6,7 +6,7 @@ and it goes on from the event that it has. What the function did is known from a
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -112,13 +112,23 @@ class History:
             said.update(entry.message_id for entry in task.folded().history if entry.role == v1.ROLE_USER)
             _check_runs(task, runs[task.task_id])
         sent = Counter(self.sent.keys())
-        assert said == sent, (said - sent, sent - said)
+        assert said == sent, (_told(tasks, said - sent), sent - said)
         logs = {task.task_id: task.log for task in tasks}
         for task_id, seen in self.seen:
             told = {event.sequence: event.payload for event in logs[task_id] if not event.payload.HasField("message")}
             assert list(seen) == list(told), (task_id, list(seen), list(told))
             assert seen == told, task_id
         return tasks
+
+
+def _told(tasks: list[Kept], messages: Container[str]) -> list[tuple[str, int, int, str]]:
+    """Where messages were said: task, its state, its attempt, text."""
+    return [
+        (task.task_id, task.state, task.attempt, entry.parts[0].text)
+        for task in tasks
+        for entry in task.folded().history
+        if entry.message_id in messages
+    ]
 
 
 def _check_log(task: Kept) -> None:
