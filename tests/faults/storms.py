@@ -7,6 +7,7 @@ what is chosen by chance can be had again by its seed.
 import asyncio
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -65,6 +66,7 @@ def own_services() -> Iterator[Services]:
         ):
             service = services.Service(f"test-{uuid.uuid4().hex[:8]}", services.find(program, package))
             service.folder.mkdir(parents=True)
+            stack.callback(shutil.rmtree, service.folder, ignore_errors=True)  # what a file system was mounted on
             if program == "postgres" and not subprocess.call(
                 ["mount", "-t", "tmpfs", "-o", f"size={DISK}m,mode=711", "tmpfs", service.folder],
                 stderr=subprocess.DEVNULL,
