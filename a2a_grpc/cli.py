@@ -6,6 +6,7 @@ stdout, one JSON line each, everything else to stderr.
 """
 
 import argparse
+import errno
 import importlib
 import os
 import signal
@@ -35,6 +36,10 @@ COMMANDS: Final[Mapping[str, str]] = {
 """What there is to do; each is a module below commands/ with `parser()` and `run(words)`, which gives the exit code."""
 
 
+UNWRITTEN: Final = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT})
+"""Faults of who takes our lines, which are no faults of ours."""
+
+
 def _version() -> str:
     try:
         return metadata.version("a2a-grpc")
@@ -52,6 +57,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"a2a-grpc {_version()}")
     parser.add_argument("command", choices=COMMANDS, metavar="COMMAND")
     parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - it was closed by who started us
     try:
         given = sys.argv[1:] if words is None else words
         if not given:
@@ -62,9 +68,14 @@ def main(words: Sequence[str] | None = None) -> int:
         code = int(command.run(arguments.rest))
         sys.stdout.flush()
         return code
-    except BrokenPipeError:  # whoever reads our lines has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except OSError as fault:
+        if fault.errno not in UNWRITTEN:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else it is tried once more at the end
+        if isinstance(fault, BrokenPipeError):  # whoever reads our lines has seen enough
+            return 0
+        print(f"a2a-grpc: cannot write: {fault.strerror}", file=sys.stderr)
+        return 1
     except UsageError as fault:
         print(f"a2a-grpc: {fault}", file=sys.stderr)
         return 2

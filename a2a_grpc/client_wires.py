@@ -57,6 +57,9 @@ _BY_CODE: Final[Mapping[int, type[A2AError]]] = {
 DEADLINE: Final = "grpc-timeout"
 """Header that tells a wire for how many milliseconds the answer is waited for, such as `250m`; gRPC carries it on."""
 
+BINARY: Final = "-bin"
+"""How names of metadata end whose values gRPC takes as bytes."""
+
 _A_DAY: Final = 86_400.0
 
 _TOO_LARGE: Final = "CLIENT: Received message larger than max"
@@ -381,7 +384,8 @@ class GrpcWire:
         return way
 
     def _call(self, operation: str, request: Message, headers: Mapping[str, str], way: tuple[Any, Any]) -> Any:
-        told: dict[str, Any] = {"metadata": tuple(headers.items())}
+        carried = ((name, value.encode() if name.endswith(BINARY) else value) for name, value in headers.items())
+        told: dict[str, Any] = {"metadata": tuple(carried)}
         if (limit := headers.get(DEADLINE)) is not None:
             told = {"metadata": tuple(pair for pair in told["metadata"] if pair[0] != DEADLINE)}
             told["timeout"] = int(limit[:-1]) / 1000

@@ -5,6 +5,7 @@ waited for, `async with` is `with` and `async for` is `for`. The loop runs in a 
 """
 
 import asyncio
+import inspect
 import threading
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
@@ -22,6 +23,10 @@ class _Window(Blocking):
         async def waited() -> Any:
             return await work
 
+        if self._loop.is_closed():
+            if inspect.iscoroutine(work):
+                work.close()
+            raise RuntimeError("its block has ended, and its connections with it: call inside `with blocking(...)`")
         running = asyncio.run_coroutine_threadsafe(waited(), self._loop)
         try:
             return running.result()

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -207,6 +208,7 @@ MISTYPES = ["mesage", "message.parts[1].txt", "configuration.returnAtOnce"]
         (["call", "dance", "http://127.0.0.1:1"], "dance"),
         (["call", "send", "http://127.0.0.1:1"], "nothing to send"),
         (["call", "send", "ftp://example.org", "hi"], "not an address"),
+        (["call", "send", "http:///rpc", "hi"], "not an address"),
         (["call", "send", "http://127.0.0.1:99999", "hi"], "not an address"),
         (["call", "get", "http://127.0.0.1:1", "a", "b"], "unexpected: b"),
         (["call", "send", "http://127.0.0.1:1", "--data", "{"], "not JSON"),
@@ -348,6 +350,18 @@ async def test_a_reader_who_has_seen_enough_is_no_error(demo: Serving, words: st
     os.close(ends[1])
     _, said = await asyncio.wait_for(told.communicate(b"/help\nWhere is order 1001?\n"), PATIENCE)
     assert (told.returncode, said) == (0, b"")
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize(
+    ("where", "code", "said"),
+    [(">&-", 0, ""), (">/dev/full", 1, "a2a-grpc: cannot write: No space left on device\n")],
+)
+async def test_lines_that_nobody_can_take_are_told_in_one(demo: Serving, where: str, code: int, said: str) -> None:
+    command = f"{shlex.quote(sys.executable)} -m a2a_grpc call list {demo.url} {where}"
+    told = await asyncio.create_subprocess_exec("sh", "-c", command, stderr=asyncio.subprocess.PIPE, env=ENVIRONMENT)
+    _, err = await asyncio.wait_for(told.communicate(), PATIENCE)
+    assert (told.returncode, err.decode()) == (code, said)
 
 
 def test_a_serving_process_leaves_what_is_loaded_to_itself_and_looks_for_cycles_less_often() -> None:

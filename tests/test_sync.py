@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from a2a_stubs import v1
@@ -45,6 +46,18 @@ def test_what_is_awaited_elsewhere_is_waited_for(url: str) -> None:
         run = agent.stream("two")
         assert "".join(update.text for update in run) == "two" and run.result().finish_reason == "stop"
     assert not [one for one in threading.enumerate() if one.name == "a2a-blocking"]
+
+
+def test_threads_may_share_what_waits_until_its_block_ends(url: str) -> None:
+    with blocking(RemoteAgent(url)) as agent, ThreadPoolExecutor(8) as threads:
+        words = [f"word-{number}" for number in range(40)]
+        assert [result.text for result in threads.map(agent.generate, words)] == words
+        runs = [agent.stream(word) for word in words]
+        assert list(threads.map(lambda run: "".join(update.text for update in run), runs)) == words
+        run = agent.stream("late")
+    for late in (lambda: agent.generate("late"), lambda: next(run)):
+        with pytest.raises(RuntimeError, match="block has ended"):
+            late()
 
 
 async def test_where_a_loop_runs_nobody_may_wait() -> None:

@@ -107,7 +107,7 @@ def url_word(text: str) -> str:
     """An address that a client can call."""
     try:
         parts = urlsplit(text)
-        usable = parts.scheme in SCHEMES and parts.port != 0
+        usable = parts.scheme in SCHEMES and parts.port != 0 and bool(parts.hostname)
     except ValueError:
         usable = False
     if not usable:
