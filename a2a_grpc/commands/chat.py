@@ -9,7 +9,7 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import Any, Final
 
 from a2a_stubs import v1
@@ -65,16 +65,17 @@ class Chat:
         run = start or self._agent.stream(message, **told)
         held: v1.StreamResponse | None = None
         try:
-            async for update in run:
-                whole = update.event.HasField("task")
-                if whole and run_id:
-                    held = update.event  # which may be how the task stood when it was answered
-                elif not whole or update.kind == "status":  # of all that a whole task tells, the last
-                    held = None
-                    self._teller.event(update.event)
-            if held is not None:
-                self._teller.event(held)
-            result = await run.result()
+            async with aclosing(run):
+                async for update in run:
+                    whole = update.event.HasField("task")
+                    if whole and run_id:
+                        held = update.event  # which may be how the task stood when it was answered
+                    elif not whole or update.kind == "status":  # of all that a whole task tells, the last
+                        held = None
+                        self._teller.event(update.event)
+                if held is not None:
+                    self._teller.event(held)
+                result = await run.result()
         finally:
             self._teller.end()
             self.context_id = run.context_id or self.context_id
