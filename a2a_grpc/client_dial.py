@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import aiohttp
 import grpc
@@ -129,7 +128,7 @@ class Dialer:
     def _protected(self, entry: v1.AgentInterface) -> bool:
         if entry.protocol_binding == GRPC:
             return cards.grpc_target(entry.url, self._secure)[1]
-        return urlsplit(entry.url).scheme == "https"
+        return entry.url.startswith("https:")
 
     async def current(self) -> tuple[v1.AgentInterface, Wire]:
         """The interface in use and the way there."""

@@ -179,6 +179,8 @@ class HttpWire:
             raise UnavailableError(f"{self._url} redirects in circles")
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as fault:
             raise ConnectionError(scrubbed(f"cannot connect to {self._url}: {fault.strerror or fault}")) from fault
+        except aiohttp.InvalidURL as fault:
+            raise ConnectionError(scrubbed(f"cannot connect to {self._url!r}: this is no address")) from fault
         except aiohttp.ClientError as fault:
             raise UnavailableError(f"the connection to {self._url} broke: {fault}") from fault
 

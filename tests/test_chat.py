@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 from a2a_stubs import v1
+from aiohttp import web
 
 from a2a_grpc.agent import Agent
 from a2a_grpc.cli import main
 from a2a_grpc.client import Client
 from a2a_grpc.commands.telling import Teller
 from a2a_grpc.testing import serve
+from tests.peers import card_of, entry, peer
 from tests.test_cli import ENVIRONMENT, PATIENCE
 
 BINDINGS = ["jsonrpc", "rest", "grpc"]
@@ -143,6 +145,17 @@ async def test_text_for_people_and_codes_for_scripts(capsys: pytest.CaptureFixtu
         assert (await call(capsys, "send", url, "hi", "--interface", grpc, *text))[1] == "hi, 0 before\n"
         code, _, err = await call(capsys, "send", url, "hi", "--interface", "http://elsewhere/")
         assert code == 2 and f"it has: {url}/" in err
+
+
+async def test_what_an_agent_refuses_with_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    async def answer(_: web.BaseRequest) -> web.StreamResponse:
+        return web.json_response({"error": {"message": "no\x1b[2J way\x07"}}, status=400)
+
+    async with peer(card_of(entry("HTTP+JSON", "URL")), answer) as url:
+        code, _, err = await call(capsys, "send", url, "hi")
+        assert code == 1 and err.endswith(": no way\n")
+        code, _, err = await chat(url, "hi\n")
+        assert code == 1 and err.endswith(": no way\n")
 
 
 def test_what_an_agent_says_moves_no_cursor() -> None:

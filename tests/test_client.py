@@ -287,7 +287,8 @@ async def test_an_interface_that_cannot_be_reached_is_given_up_for_the_next() ->
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         dead = f"127.0.0.1:{unused.getsockname()[1]}"
-        nowhere = entry("JSONRPC", f"http://{dead}"), entry("JSONRPC", "http://127.0.0.1:99999")
+        odd = [entry("JSONRPC", url) for url in ("http://127.0.0.1:99999", "http://[bad", "/rpc", "")]
+        nowhere = entry("JSONRPC", f"http://{dead}"), *odd
         entries = entry("GRPC", dead), *nowhere, entry("HTTP+JSON", "URL/rest/")
         async with peer(card_of(*entries), handler) as url:
             async with Client(url, timeout=PATIENCE) as client:

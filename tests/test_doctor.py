@@ -196,5 +196,9 @@ async def test_the_command_prints_words_or_json_and_ends_with_a_code(
     assert await asyncio.to_thread(main, ["doctor", "http://127.0.0.1:1", "--json"]) == 1
     finding = {"check": "card", "place": "card", "level": "fault", "text": "127.0.0.1:1: nobody listens there"}
     assert json.loads(capsys.readouterr().out) == finding
+    async with carded(card(("x\x1b[2J://\x07", "JSONRPC", "1.0"), name="A\x1b[2J\x07B")) as url:
+        assert await asyncio.to_thread(main, ["doctor", url]) == 1
+        said = capsys.readouterr().out
+        assert "card: AB 1 at " in said and said.replace("\n", "").isprintable()
     assert await asyncio.to_thread(main, ["doctor", "http://a", "--cert", str(tmp_path / "no.pem")]) == 2
     assert "--cert and --key go together" in capsys.readouterr().err

@@ -19,7 +19,7 @@ from a2a_grpc.call import V1
 from a2a_grpc.client import Client
 from a2a_grpc.client_streams import settled
 from a2a_grpc.commands.reaching import interface_flags, settings
-from a2a_grpc.commands.telling import Teller
+from a2a_grpc.commands.telling import Teller, plain
 from a2a_grpc.commands.words import (
     Parser,
     UsageError,
@@ -194,9 +194,9 @@ def run(words: Sequence[str]) -> int:
     try:
         return asyncio.run(_calls(arguments))
     except A2AError as fault:
-        print(f"{fault.reason}: {fault.message}", file=sys.stderr)
+        print(plain(f"{fault.reason}: {fault.message}"), file=sys.stderr)
         for violation in fault.violations[1 if fault.message.startswith(f"{fault.text}: ") else 0 :]:
-            print(f"  {violation.field}: {violation.description}", file=sys.stderr)
+            print(plain(f"  {violation.field}: {violation.description}"), file=sys.stderr)
         return 1
     except TimeoutError as fault:
         print(str(fault) or f"no answer within {arguments.timeout:g} seconds", file=sys.stderr)

@@ -15,7 +15,7 @@ from typing import Any, Final
 from a2a_stubs import v1
 
 from a2a_grpc.commands.reaching import interface_flags, settings
-from a2a_grpc.commands.telling import Teller
+from a2a_grpc.commands.telling import Teller, plain
 from a2a_grpc.commands.words import Parser, file_word, json_word, url_word
 from a2a_grpc.errors import A2AError
 from a2a_grpc.remote import Overrides, RemoteAgent
@@ -191,5 +191,5 @@ def _turns(runner: asyncio.Runner, chat: Chat, live: bool) -> int:
 
 def _told(fault: Exception) -> int:
     said = f"{fault.reason}: {fault.message}" if isinstance(fault, A2AError) else str(fault) or "no answer in time"
-    print(said, file=sys.stderr)
+    print(plain(said), file=sys.stderr)
     return 1

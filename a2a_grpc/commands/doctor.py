@@ -10,6 +10,7 @@ from typing import Final
 
 from a2a_grpc import doctor, protojson
 from a2a_grpc.commands.reaching import credential_flags, credentials
+from a2a_grpc.commands.telling import plain
 from a2a_grpc.commands.words import Parser, seconds_word, url_word
 
 MARKS: Final = {doctor.OK: "ok  ", doctor.NOTE: "note", doctor.WARNING: "WARN", doctor.FAULT: "FAIL"}
@@ -39,8 +40,8 @@ async def _looks(arguments: argparse.Namespace) -> int:
             continue
         if finding.place != place:
             place = finding.place
-            print(place)
-        print(f"  {MARKS[finding.level]}  {finding.check}: {finding.text}", flush=True)
+            print(plain(place))
+        print(f"  {MARKS[finding.level]}  {finding.check}: {plain(finding.text)}", flush=True)
     if not arguments.json:
         faults, warnings = levels.count(doctor.FAULT), levels.count(doctor.WARNING)
         print(f"{faults} faults, {warnings} warnings")
