@@ -1,0 +1,135 @@
+"""How often grpcio wakes the event loop: once for all that has happened."""
+
+import asyncio
+import socket
+from functools import partial
+
+import grpc
+import grpc.aio
+import pytest
+from a2a_stubs import v1_grpc
+
+from a2a_grpc.bindings import grpc as binding_module
+from a2a_grpc.bindings.grpc import GrpcBinding, GrpcHost, joined, together
+from a2a_grpc.bindings.streams import Streams
+from a2a_grpc.config import Options
+from a2a_grpc.testing import until
+
+
+class PollerCompletionQueue:
+    """What grpcio does: things happen, each with a byte; one byte is read, and everything is dealt with."""
+
+    def __init__(self):
+        self.reading, self.writing = socket.socketpair()
+        self.happened, self.done, self.woken = [], [], 0
+
+    def happen(self, *what):
+        for each in what:
+            self.happened.append(each)
+            self.writing.send(b"1")
+
+    def _handle_events(self, loop):
+        self.woken += 1
+        assert self.reading.recv(1) and loop is asyncio.get_running_loop()
+        self.done += self.happened
+        self.happened.clear()
+
+    def listen(self, *words):
+        """Tell the loop as grpcio does."""
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self.reading, partial(self._handle_events, loop), *words)
+
+    def close(self):
+        asyncio.get_running_loop().remove_reader(self.reading)
+        self.reading.close()
+        self.writing.close()
+
+
+@pytest.fixture
+async def queue():
+    made = PollerCompletionQueue()
+    yield made
+    made.close()
+
+
+async def test_a_hundred_things_that_happen_in_one_turn_wake_the_loop_once(queue):
+    with joined():
+        queue.listen()
+    queue.happen(*range(100))
+    await until(lambda: len(queue.done) == 100)
+    queue.happen("last")
+    await until(lambda: queue.done[-1] == "last")
+    assert queue.woken == 2
+    queue.reading.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        queue.reading.recv(1)
+
+
+async def test_a_wake_up_for_nothing_does_not_hold_the_loop(queue):
+    woken = together(queue.reading, partial(queue._handle_events, asyncio.get_running_loop()))
+    woken()
+    queue.happen(1, 2)
+    woken()
+    woken()
+    assert queue.done == [1, 2] and queue.woken == 1
+
+
+async def test_more_than_is_taken_at_a_time_is_dealt_with(queue, monkeypatch):
+    monkeypatch.setattr(binding_module, "MOST_BYTES", 10)
+    with joined():
+        queue.listen()
+    queue.happen(*range(25))
+    await until(lambda: queue.woken == 3)
+    assert queue.done == list(range(25))
+
+
+async def test_other_readers_and_the_loop_afterwards_are_left_alone(queue):
+    loop, told = asyncio.get_running_loop(), []
+    with joined():
+        loop.add_reader(queue.reading, lambda *words: told.append((queue.reading.recv(1), *words)), "word")
+    queue.happen(1, 2, 3)
+    await until(lambda: len(told) == 3)
+    assert told == [(b"1", "word")] * 3
+    queue.listen()
+    queue.happen(4, 5, 6)
+    await until(lambda: queue.woken == 3)
+
+
+async def test_a_loop_with_a_way_of_its_own_keeps_it(queue):
+    loop, seen = asyncio.get_running_loop(), []
+    add = loop.add_reader
+
+    def own(file, *words):
+        seen.append(file)
+        add(file, *words)
+
+    loop.add_reader = own
+    with joined():
+        queue.listen()
+    assert seen == [queue.reading] and loop.add_reader is own
+    del loop.add_reader
+
+
+async def served_and_called():
+    options = Options(grpc="127.0.0.1:0", http="")
+    host = GrpcHost(GrpcBinding(v1_grpc.A2AServiceServicer(), options, Streams(9)), options)
+    await host.start()
+    async with grpc.aio.insecure_channel(host.address) as channel:
+        ask = channel.unary_unary("/grpc.health.v1.Health/Check")
+        answers = await asyncio.gather(*[ask(b"") for _ in range(50)])
+    await host.stop(0)
+    return set(answers)
+
+
+@pytest.mark.parametrize("name", ["asyncio", "uvloop"])
+def test_a_server_is_woken_so_on_either_loop(monkeypatch, name):
+    module, seen = pytest.importorskip(name), []
+
+    def watched(file, handler):
+        seen.append(file)
+        return together(file, handler)
+
+    monkeypatch.setattr(binding_module, "together", watched)
+    with asyncio.Runner(loop_factory=module.new_event_loop) as runner:
+        assert runner.run(served_and_called()) == {b"\x08\x01"}
+    assert len(seen) == 1
