@@ -470,3 +470,45 @@ async def test_a_taken_address_is_an_os_error():
         options = Options(grpc=channel.host.address)
         with pytest.raises(OSError, match="cannot listen"):
             await GrpcHost(GrpcBinding(Fake(), options, Streams(1)), options).start()
+
+
+class Kept(grpc.aio.ServerInterceptor):
+    """Asks for the handler of a method once."""
+
+    def __init__(self):
+        self.handlers = {}
+
+    async def intercept_service(self, continuation, details):
+        if details.method not in self.handlers:
+            self.handlers[details.method] = await continuation(details)
+        return self.handlers[details.method]
+
+
+@pytest.mark.requirement("GRPC-04", "AUTH-01")
+@pytest.mark.parametrize("interceptors", [[], [Kept()]], ids=["none", "one that keeps handlers"])
+async def test_each_call_is_known_by_its_own_metadata(interceptors):
+    fake = Fake(events=lambda request, call: one_event())
+
+    async def one_event():
+        yield v1.StreamResponse(task=v1.Task(id="t"))
+
+    server = grpc.aio.server(interceptors=interceptors)
+    GrpcBinding(fake, Options(), Streams(99)).add_to_server(server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        stub = v1_grpc.A2AServiceStub(channel)
+        for name in "abc":
+            told = [("a2a-version", "1.0"), ("authorization", name)]
+            await stub.GetTask(v1.GetTaskRequest(id="t"), metadata=told)
+            assert fake.calls[-1].metadata["authorization"] == name
+            await collect(stub.SendStreamingMessage(REQUEST, metadata=told))
+            assert fake.calls[-1].metadata["authorization"] == name
+        await asyncio.gather(
+            *[
+                stub.GetTask(v1.GetTaskRequest(id=str(n)), metadata=[("a2a-version", "1.0"), ("number", str(n))])
+                for n in range(20)
+            ]
+        )
+    assert sorted(int(call.metadata["number"]) for call in fake.calls[-20:]) == list(range(20))
+    await server.stop(0)

@@ -8,6 +8,8 @@ import asyncio
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -63,7 +65,7 @@ class GrpcBinding:
     """
 
     def __init__(self, servicer: object, options: Options, streams: Streams, gate: Gate | None = None) -> None:
-        self.rpcs = Rpcs(servicer, options, streams, gate, _refuse, _shown)
+        self.rpcs = Rpcs(servicer, options, streams, gate, _refuse, _shown, _metadata)
         self.services = {version: SimpleNamespace(**each) for version, each in self.rpcs.handlers.items()}
 
     def add_to_server(self, server: grpc.aio.Server) -> None:
@@ -74,14 +76,48 @@ class GrpcBinding:
 
 def add_rows(server: grpc.aio.Server, rows: Iterable[Rpc]) -> None:
     """Serve calls on a grpc.aio server that has not started."""
-    services: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        _, service, name = row.path.split("/")
-        made = _KINDS[row.asking, row.streaming](row.handler, row.read, row.write)
-        services.setdefault(service, {})[name] = made
-    server.add_generic_rpc_handlers(
-        tuple(grpc.method_handlers_generic_handler(service, handlers) for service, handlers in services.items())
-    )
+    server.add_generic_rpc_handlers((_Served(rows),))
+
+
+class _Served(grpc.GenericRpcHandler):  # type: ignore[misc]
+    """Finds the handler of a call, and keeps for it the metadata that were read to find it."""
+
+    def __init__(self, rows: Iterable[Rpc]) -> None:
+        self._handlers = {row.path: _made(row) for row in rows}
+
+    def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler | None:
+        found = self._handlers.get(details.method)
+        if found is not None:
+            _told.set(details.invocation_metadata)
+        return found
+
+
+def _made(row: Rpc) -> grpc.RpcMethodHandler:
+    one = not (row.asking or row.streaming)
+    return _KINDS[row.asking, row.streaming](_One(row.handler) if one else row.handler, row.read, row.write)
+
+
+class _One(partial[Any]):
+    """A handler with one answer. grpcio finds out at each call whether a handler is asynchronous, which takes it some
+    microseconds for a function, and one for what could be awaited."""
+
+    __slots__ = ()
+
+    def __await__(self) -> Iterator[Any]:
+        raise TypeError("a handler is to be called")
+
+
+_told: Final[ContextVar[tuple[tuple[str, str | bytes], ...] | None]] = ContextVar("metadata", default=None)
+"""The metadata of the call that the current task is about, until they are taken: grpcio makes them anew for each who
+asks."""
+
+
+def _metadata(context: Any) -> Any:
+    found = _told.get()
+    if found is None:  # an interceptor has kept the handler of an earlier call, or the stubs were used
+        return context.invocation_metadata()
+    _told.set(None)
+    return found
 
 
 def server_options(options: Options) -> list[tuple[str, int]]:

@@ -114,6 +114,11 @@ Refuse = Callable[[Any, Refusal], Awaitable[Any]]
 """Ends a call of a host, which is known by its context, with a refusal."""
 
 
+def metadata_of(context: Any) -> Any:
+    """The metadata of a call, see `Context`."""
+    return context.invocation_metadata()
+
+
 def nobody(context: Any) -> Certificate | None:
     """The certificate of callers on hosts that see none."""
     return None
@@ -125,7 +130,7 @@ class Rpcs:
     servicer: any object with the eleven v1.0 methods `(request, call)`; streaming ones are async generators.
     options: versions, limits, error profile. streams: where open streams are counted, shared with the other wires.
     gate: tells who is calling; default None: nobody is asked. refuse: ends a call on its host.
-    certificate: what the caller of a call has shown of itself.
+    certificate: what the caller of a call has shown of itself. metadata: what it has sent beside the request.
     handlers: for each offered version, the handlers by the names of their methods. running: the calls in hand.
     """
 
@@ -137,6 +142,7 @@ class Rpcs:
         gate: Gate | None,
         refuse: Refuse,
         certificate: Callable[[Any], Certificate | None] = nobody,
+        metadata: Callable[[Any], Any] = metadata_of,
     ) -> None:
         self._options = options
         self._streams = streams
@@ -145,7 +151,7 @@ class Rpcs:
         self.handlers: dict[str, dict[str, Handler]] = {}
         for version, package in PACKAGES.items():
             if version in options.versions:
-                doors = [_Door(version, row, options, gate, certificate) for row in package.METHODS]
+                doors = [_Door(version, row, options, gate, certificate, metadata) for row in package.METHODS]
                 self.handlers[version] = {door.name: self._handler(servicer, door) for door in doors}
 
     @property
@@ -266,6 +272,7 @@ class _Door:
         "_certificate",
         "_gate",
         "_known",
+        "_metadata",
         "_options",
         "name",
         "old",
@@ -282,6 +289,7 @@ class _Door:
         options: Options,
         gate: Gate | None,
         certificate: Callable[[Any], Certificate | None],
+        metadata: Callable[[Any], Any],
     ) -> None:
         self.old = version == V03
         self.operation = v03_names.BY_METHOD[row.name] if self.old else row.name
@@ -289,12 +297,13 @@ class _Door:
         self._options = options
         self._gate = gate
         self._certificate = certificate
+        self._metadata = metadata
         self._known = frozenset({version} if options.strict_version and not self.old else {version, ""})
 
     async def enter(self, request: Any, context: Context) -> tuple[Any, Call]:
         """The v1.0 message and the `Call` of a request (GRPC-04 to GRPC-06, TENANT-04). request: None if the bytes
         could not be read."""
-        told = context.invocation_metadata()
+        told = self._metadata(context)
         metadata = told if isinstance(told, dict) else _joined(told)
         caller = ANONYMOUS
         if self._gate is not None:
