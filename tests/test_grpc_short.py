@@ -1,4 +1,4 @@
-"""How often grpcio wakes the event loop: once for all that has happened."""
+"""What is left out of grpcio's way: wake-ups of the loop for nothing, and metadata that are made twice."""
 
 import asyncio
 import socket
@@ -7,13 +7,14 @@ from functools import partial
 import grpc
 import grpc.aio
 import pytest
-from a2a_stubs import v1_grpc
+from a2a_stubs import v1, v1_grpc
 
 from a2a_grpc.bindings import grpc as binding_module
 from a2a_grpc.bindings.grpc import GrpcBinding, GrpcHost, joined, together
 from a2a_grpc.bindings.streams import Streams
 from a2a_grpc.config import Options
 from a2a_grpc.testing import until
+from tests.test_grpc_binding import REQUEST, Fake, collect
 
 
 class PollerCompletionQueue:
@@ -133,3 +134,45 @@ def test_a_server_is_woken_so_on_either_loop(monkeypatch, name):
     with asyncio.Runner(loop_factory=module.new_event_loop) as runner:
         assert runner.run(served_and_called()) == {b"\x08\x01"}
     assert len(seen) == 1
+
+
+class Kept(grpc.aio.ServerInterceptor):
+    """Asks for the handler of a method once."""
+
+    def __init__(self):
+        self.handlers = {}
+
+    async def intercept_service(self, continuation, details):
+        if details.method not in self.handlers:
+            self.handlers[details.method] = await continuation(details)
+        return self.handlers[details.method]
+
+
+@pytest.mark.requirement("GRPC-04", "AUTH-01")
+@pytest.mark.parametrize("interceptors", [[], [Kept()]], ids=["none", "one that keeps handlers"])
+async def test_each_call_is_known_by_its_own_metadata(interceptors):
+    fake = Fake(events=lambda request, call: one_event())
+
+    async def one_event():
+        yield v1.StreamResponse(task=v1.Task(id="t"))
+
+    server = grpc.aio.server(interceptors=interceptors)
+    GrpcBinding(fake, Options(), Streams(99)).add_to_server(server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        stub = v1_grpc.A2AServiceStub(channel)
+        for name in "abc":
+            told = [("a2a-version", "1.0"), ("authorization", name)]
+            await stub.GetTask(v1.GetTaskRequest(id="t"), metadata=told)
+            assert fake.calls[-1].metadata["authorization"] == name
+            await collect(stub.SendStreamingMessage(REQUEST, metadata=told))
+            assert fake.calls[-1].metadata["authorization"] == name
+        await asyncio.gather(
+            *[
+                stub.GetTask(v1.GetTaskRequest(id=str(n)), metadata=[("a2a-version", "1.0"), ("number", str(n))])
+                for n in range(20)
+            ]
+        )
+    assert sorted(int(call.metadata["number"]) for call in fake.calls[-20:]) == list(range(20))
+    await server.stop(0)
