@@ -24,6 +24,7 @@ from a2a_grpc.auth import ApiKey
 from a2a_grpc.call import REST, Call, Caller
 from a2a_grpc.commands.top import drawn
 from a2a_grpc.config import OptionError
+from a2a_grpc.errors import ResourceExhaustedError
 from a2a_grpc.telemetry import CALL, STORE, TURN
 from scripts.services import free_port
 from tests.receivers import Got, receiver
@@ -224,6 +225,41 @@ async def test_prometheus_reads_every_measure(where: str) -> None:
     wanted = 'a2a_binding="HTTP+JSON",a2a_code="OK",a2a_operation="SendMessage",a2a_version="1.0"'
     assert f"a2a_server_call_duration_seconds_count{{{wanted}}} 1.0" in text
     assert "process_resident_memory_bytes" in text
+
+
+@pytest.mark.requirement("SEC-07", "BL-44")
+async def test_what_goes_on_is_in_the_measures_while_it_does_and_what_is_over_stays_counted() -> None:
+    async def refuse(_: Got) -> web.Response:
+        return web.Response(status=410)
+
+    push = {"push_notifications": True, "push_allow": ("127.0.0.1/32",)}
+    keeps = {"retain_count": 1, "trim_interval": 0.1, "max_streams": 1}
+    async with (
+        receiver(refuse) as there,
+        serving(metrics="admin", **push, **keeps) as server,
+        Client(server.http_url, binding=REST, retries=None) as client,
+    ):
+        [address] = server.admin.addresses
+
+        async def measured(wanted: dict[str, float]) -> bool:
+            text = (await fetched(address, "/metrics"))[1]
+            seen = {sample.name: sample.value for family in families(text) for sample in family.samples}
+            return {name: seen.get(f"a2a_{name}") for name in wanted} == wanted
+
+        waiting = (await client.send(said("wait", there.url))).task
+        events = client.subscribe(waiting.id)
+        await anext(events)
+        with pytest.raises(ResourceExhaustedError):
+            await anext(client.subscribe(waiting.id))
+        now = {"turns_running": 1, "streams_open": 1, "readers": 1, "leases_held": 1, "push_given_up": 1}
+        now |= {"streams_refused_total": 1, "push_behind": 0, "store_waiting": 0, "streams_dropped_total": 0}
+        await until(lambda: measured(now))
+        await events.aclose()
+        await client.cancel(waiting.id)
+        for _ in range(3):
+            await client.send(said("hello"))
+        after = {"turns_running": 0, "streams_open": 0, "readers": 0, "leases_held": 0, "streams_refused_total": 1}
+        await until(lambda: measured(after | {"retention_deleted_total": 3}))
 
 
 @pytest.mark.requirement("SEC-05", "SEC-07")

@@ -15,13 +15,16 @@ from typing import Any
 
 import pytest
 from a2a_stubs import v1
+from aiohttp import web
 
 from a2a_grpc import Agent, Client, Options, Server, TaskHandle
 from a2a_grpc.auth import ApiKey
 from a2a_grpc.call import GRPC, JSONRPC, REST, VERSIONS, Call
-from a2a_grpc.errors import TaskNotFoundError
+from a2a_grpc.errors import TaskNotFoundError, UnauthenticatedError
+from a2a_grpc.gateway import Upstream
 from a2a_grpc.telemetry_logs import SWITCH, Console, Json, begin
 from tests.hosts import ENVOY, NEEDS_ENVOY
+from tests.receivers import Got, receiver
 from tests.test_cli import PATIENCE
 from tests.test_cli import serving as serving_command
 from tests.watched import Watch
@@ -98,6 +101,39 @@ async def test_what_was_said_is_told_at_debug_level_only_and_callers_are_hashed(
     assert re.fullmatch(rf"SendMessage over HTTP\+JSON 1.0: OK in [0-9.]+ ms; said: '{WORDS}'", line["message"])
     assert re.fullmatch("[0-9a-f]{12}", line["caller"])
     assert SECRET not in "".join(lines) and "alice" not in "".join(lines)
+
+
+@pytest.mark.parametrize("level", [logging.DEBUG, logging.INFO])
+@pytest.mark.requirement("SEC-05")
+async def test_no_line_of_any_part_shows_a_secret_or_below_debug_what_was_said(lines: list[str], level: int) -> None:
+    async def fails(_: Got) -> web.Response:
+        raise RuntimeError("it is not for anybody to know")
+
+    logging.getLogger().setLevel(level)
+    here = {"grpc": "127.0.0.1:0", "http": "127.0.0.1:0", "store": "memory:", "grace": 0.1, "log_format": "json"}
+    push = {"push_notifications": True, "push_allow": ("127.0.0.1/32",)}
+    gate = ApiKey({hashlib.sha256(SECRET.encode()).hexdigest(): "alice"})
+    async with receiver(fails) as there, Server(agent, Options(**here, **push), authenticators=gate) as server:
+        for binding in (GRPC, JSONRPC, REST):
+            for version in VERSIONS:
+                upstream = Upstream(server.http_url, binding=binding, version=version, forward=["x-api-key"])
+                async with Server(upstream, Options(**here)) as gateway:
+                    for base in (server, gateway):
+                        async with Client(base.http_url, binding=binding, version=version, headers=HEADERS) as client:
+                            request = said(WORDS)
+                            config = request.configuration.task_push_notification_config
+                            config.url, config.token = f"{there.url}/{SECRET}?key={SECRET}", SECRET
+                            config.authentication.scheme, config.authentication.credentials = "Bearer", SECRET
+                            task = (await client.send(request)).task
+                            assert [event async for event in client.stream(said(WORDS))]
+                            await client.get(task.id)
+                    async with Client(base.http_url, binding=binding, headers={"x-api-key": SECRET + "x"}) as client:
+                        with pytest.raises(UnauthenticatedError):
+                            await client.send(said(WORDS))
+        await there.until(lambda: len(there.got) >= 6)
+    every = "\n".join(lines)
+    assert [line for line in lines if '"author"' in line] and SECRET not in every
+    assert (WORDS in every) is (level == logging.DEBUG)
 
 
 def test_lines_stand_alone_whatever_they_hold() -> None:
