@@ -130,7 +130,7 @@ async def _limited(reply: aiohttp.ClientResponse) -> bytes:
     async for chunk in reply.content.iter_any():
         body += chunk
         if len(body) > MOST_BYTES:
-            raise InvalidAgentResponseError(f"what is at {reply.url} is larger than {MOST_BYTES} bytes")
+            raise InvalidAgentResponseError(f"what is at {scrubbed(reply.url)} is larger than {MOST_BYTES} bytes")
     return bytes(body)
 
 

@@ -284,3 +284,16 @@ async def test_a_certificate_that_nobody_vouches_for_is_no_way_to_an_agent(
                 async with gateway(f"http://{place}", tls=tls) as front:
                     await unreachable(front, back.http_address, back.grpc_address, "elsewhere.example")
                     assert binding != GRPC or not await is_ready(front)
+
+
+@pytest.mark.requirement("CARD-08", "ERR-11")
+@pytest.mark.parametrize(
+    "address", ["", "http://[", "::::", "http://127.0.0.1:99999", "ftp://x", "/rel", "http://é .x/"]
+)
+@pytest.mark.parametrize("binding", [JSONRPC, REST, GRPC])
+async def test_an_address_in_a_card_that_is_none_is_no_way_to_an_agent(binding: str, address: str) -> None:
+    async def page(_: Any) -> web.StreamResponse:
+        return web.json_response(card_of(entry(binding, address)) | {"capabilities": STREAMED})
+
+    async with listening(page) as place, gateway(f"http://{place}") as front:
+        await unreachable(front, place)
