@@ -29,8 +29,9 @@ CONNECT_SECONDS: Final = 30.0
 """How long the making of one connection may take."""
 
 FIRST_RECONNECT_MS: Final = 250
-RECONNECT_MS: Final = 5000
-"""First and longest pause, in milliseconds, before a lost gRPC connection is tried again."""
+RECONNECT_MS: Final = 500
+"""First and longest pause, in milliseconds, before a lost gRPC connection is tried again. Calls fail at once meanwhile,
+so the longest must fit between the attempts of one call (`Retries`): else a server that is back seems to be away."""
 
 
 def chosen(card: v1.AgentCard, binding: str | Sequence[str] | None, version: str | None) -> list[v1.AgentInterface]:
