@@ -124,11 +124,13 @@ def mixed_up(_: Issuer) -> str:
 
 
 NOW = int(time.time())
-GOOD = {"iss": "https://id.example", "aud": AUDIENCE, "sub": "ann", "exp": NOW + 600}
+"""When the tests are gathered; they may run long after."""
+DAY = 86_400
+GOOD = {"iss": "https://id.example", "aud": AUDIENCE, "sub": "ann", "exp": NOW + DAY}
 BAD = {
     "expired": lambda issuer: issuer.token(exp=NOW - 31),
-    "not yet": lambda issuer: issuer.token(nbf=NOW + 600),
-    "from the future": lambda issuer: issuer.token(iat=NOW + 600),
+    "not yet": lambda issuer: issuer.token(nbf=NOW + DAY),
+    "from the future": lambda issuer: issuer.token(iat=NOW + DAY),
     "for ever": lambda issuer: issuer.token(exp=None),
     "another audience": lambda issuer: issuer.token(aud="https://other.example"),
     "no audience": lambda issuer: issuer.token(aud=None),

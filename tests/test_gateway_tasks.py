@@ -375,7 +375,7 @@ async def test_an_agent_that_went_away_is_followed_again_when_it_is_back() -> No
 
 def test_the_command_says_who_delivers() -> None:
     def made(*words: str) -> Any:
-        options, make = command.ready(("--upstream", "127.0.0.1:9", *words))
+        options, make, *_ = command.ready(("--upstream", "127.0.0.1:9", *words))
         return options, make()
 
     options, upstream = made("--push", "own")

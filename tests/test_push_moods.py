@@ -181,8 +181,10 @@ async def test_2xx_alone_is_success_and_tells_whose_fault_it_was(status: int) ->
     async with moody(answer(status)) as (_, url), poster() as made:
         outcome = await made.post(url, {}, b"{}")
     assert outcome.delivered == (200 <= status < 300)
+    assert outcome.status == status
     if not outcome.delivered:
-        assert outcome == Outcome(False, f"status {status}", gone=status == 410, ill=status >= 500 or status == 429)
+        ill = status >= 500 or status == 429
+        assert outcome == Outcome(False, f"status {status}", gone=status == 410, ill=ill, status=status)
 
 
 @pytest.mark.parametrize(

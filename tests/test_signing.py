@@ -360,10 +360,11 @@ def certificate(key: Key, begin: datetime) -> list[str]:
 
 
 NOW = time.time()
+DAY = 86_400
 TIMES: dict[str, tuple[Json, str]] = {
     "expired": ({"exp": NOW - 1}, "has expired"),
-    "too early": ({"nbf": NOW + 1000}, "is not valid yet"),
-    "no time": ({"exp": str(NOW + 1000)}, "no number of seconds as exp"),
+    "too early": ({"nbf": NOW + DAY}, "is not valid yet"),
+    "no time": ({"exp": str(NOW + DAY)}, "no number of seconds as exp"),
     "revoked": ({"revoked": {"revoked_at": 1}}, "is revoked"),
     "old certificate": ({"x5c": certificate(EC, datetime.now(UTC) - timedelta(days=2))}, "has expired"),
     "early certificate": ({"x5c": certificate(EC, datetime.now(UTC) + timedelta(days=1))}, "is not valid yet"),
@@ -375,7 +376,7 @@ TIMES: dict[str, tuple[Json, str]] = {
 async def test_keys_out_of_their_time_are_not_used(members: Json, told: str):
     key = {**EC.as_dict(private=False), **members}
     assert told in await refusal(Verifier(FixedKeys({"keys": [key]})), signed())
-    fine = {**key, "exp": NOW + 1000, "nbf": NOW - 1000, "revoked": None, "x5c": certificate(EC, datetime.now(UTC))}
+    fine = {**key, "exp": NOW + DAY, "nbf": NOW - 1000, "revoked": None, "x5c": certificate(EC, datetime.now(UTC))}
     kept = {name: value for name, value in fine.items() if value is not None}
     assert await Verifier(FixedKeys({"keys": [kept]})).verify(signed(), URL)
 
