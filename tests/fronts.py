@@ -88,6 +88,16 @@ def wire_of(server: Server, binding: str, version: str, **settings: Any) -> Clie
     )
 
 
+async def stands_still(count: Callable[[], int]) -> int:
+    """A count once it has stopped to grow: what a writer got rid of before a reader who does not read held it up."""
+    before = -1
+    async with asyncio.timeout(PATIENCE):
+        while (now := count()) != before:
+            before = now
+            await asyncio.sleep(0.3)
+    return before
+
+
 async def failure(answer: Any) -> A2AError:
     with pytest.raises(A2AError) as caught:
         await answer

@@ -51,16 +51,21 @@ async def ident_of(request: web.Request) -> Any:
     return json.loads(body).get("id") if body else None
 
 
+async def lied(request: web.Request, binding: str, lie: Any) -> web.Response:
+    """A lie as the answer to a request, or as its only event."""
+    body = around(binding, await ident_of(request), lie)
+    if "text/event-stream" in request.headers["accept"]:
+        return web.Response(body=b"data: " + body + b"\n\n", content_type="text/event-stream")
+    return web.Response(body=body, content_type="application/json")
+
+
 @pytest.mark.requirement("DATA-14", "STREAM-12")
 @HTTP_WIRES
 async def test_wrong_types_are_an_invalid_response_in_answers_and_in_streams(binding: str, version: str) -> None:
     lie: Any = None
 
     async def handler(request: web.Request) -> web.StreamResponse:
-        body = around(binding, await ident_of(request), lie)
-        if "text/event-stream" in request.headers["accept"]:
-            return web.Response(body=b"data: " + body + b"\n\n", content_type="text/event-stream")
-        return web.Response(body=body, content_type="application/json")
+        return await lied(request, binding, lie)
 
     async with (
         peer(card_of(entry(binding, "URL", version)), handler) as url,

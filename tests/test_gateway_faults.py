@@ -23,6 +23,7 @@ from tests.fronts import (
     gateway,
     last_of,
     make_agent,
+    stands_still,
     told,
     wire_of,
 )
@@ -184,12 +185,7 @@ async def test_a_reader_that_is_slow_slows_the_agent_down() -> None:
         await upstream.open()
         events: Any = upstream.SendStreamingMessage(asking("x"), Call("SendStreamingMessage"))
         await anext(events)
-        before = -1
-        async with asyncio.timeout(PATIENCE):
-            while made != before:
-                before = made
-                await asyncio.sleep(0.3)
-        assert made < 2000
+        assert await stands_still(lambda: made) < 2000
         await events.aclose()
         await upstream.close()
 

@@ -24,9 +24,9 @@ from a2a_grpc.protojson import encode
 from a2a_grpc.server import Server
 from a2a_grpc.testing import serve, until
 from tests.fakes import status
-from tests.fronts import PATIENCE, WIRES, asking, gateway, make_agent, wire_of
+from tests.fronts import PATIENCE, WIRES, asking, gateway, make_agent, stands_still, wire_of
 from tests.peers import card_of, entry, listening
-from tests.test_client_faults import LIES, around, ident_of
+from tests.test_client_faults import LIES, around, ident_of, lied
 from tests.test_client_grpc_faults import GARBAGE, Liar
 
 HTTP_WAYS = [way for way in WIRES if way[0] != GRPC]
@@ -102,10 +102,7 @@ async def test_wrong_types_are_told_as_an_invalid_response_and_the_next_call_is_
     lie: Any = None
 
     async def answer(request: web.Request) -> web.StreamResponse:
-        body = around(binding, await ident_of(request), lie)
-        if "text/event-stream" in request.headers["accept"]:
-            return web.Response(body=b"data: " + body + b"\n\n", content_type="text/event-stream")
-        return web.Response(body=body, content_type="application/json")
+        return await lied(request, binding, lie)
 
     fair = v1.SendMessageResponse | v1.StreamResponse | errors.InvalidAgentResponseError
     async with liars(binding, version, answer) as url, gateway(url) as front:
@@ -186,12 +183,7 @@ async def test_a_stream_without_end_is_read_no_faster_than_its_reader_wants_and_
         events = client.stream(asking("x"))
         for _ in range(5):
             await anext(events)
-        before = -1
-        async with asyncio.timeout(PATIENCE):
-            while sent != before:
-                before = sent
-                await asyncio.sleep(0.3)
-        assert sent < 2_000
+        assert await stands_still(lambda: sent) < 2_000
         await events.aclose()
         if not buffer:  # else it is read on for a while
             await asyncio.wait_for(left.wait(), PATIENCE)
