@@ -6,37 +6,35 @@ business. What the agent means is not judged here: its errors are passed on as t
 ourselves, since callers shall not learn its address. Nothing of a task is kept, but events where `buffer` says so.
 """
 
-import asyncio
 import logging
 import ssl
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import aclosing, contextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any, Final
 
 from a2a_stubs import v1, v1_grpc
 from google.protobuf.message import Message
 
-from a2a_grpc.bindings.streams import Running
 from a2a_grpc.call import GRPC, RESUME_EXTENSION, V03, VERSIONS, Call
 from a2a_grpc.cards import RESOLVED
 from a2a_grpc.client import Client, Events
 from a2a_grpc.client_auth import Channel, Tls, plain
 from a2a_grpc.client_cards import Found, Verify, trusted
 from a2a_grpc.client_streams import number_of
-from a2a_grpc.client_wires import DEADLINE, GrpcWire
+from a2a_grpc.client_wires import DEADLINE
 from a2a_grpc.config import OptionError, Options
 from a2a_grpc.errors import (
     A2AError,
     InvalidAgentResponseError,
     UnavailableError,
     UnsupportedOperationError,
-    VersionNotSupportedError,
     scrubbed,
 )
 from a2a_grpc.gateway_log import Log, Source
 from a2a_grpc.gateway_tasks import CONFIGS, READ, Asking, Keeper
+from a2a_grpc.gateway_way import STOPPING, Way
 from a2a_grpc.protojson import encode
 from a2a_grpc.service import ENDED
 from a2a_grpc.tasks.engine import Engine
@@ -50,22 +48,11 @@ FORWARDED: Final = ("traceparent", "tracestate")
 CREDENTIALS: Final = ("authorization",)
 """Headers that go on, too, unless the gateway itself has asked who is calling: then they were meant for the gateway."""
 
-UNREACHABLE: Final = "The agent behind this gateway is not available"
-"""What callers read when there is no way to the upstream; the log says more."""
-
 DOUBTED: Final = "The card of the agent behind this gateway is not to be trusted"
 """What callers read in place of an extended card that is refused; the log says more."""
 
-STOPPING: Final = "The server is stopping"
-
 PUSH: Final = ("pass", "own")
 """Whose push notification configs are: the upstream's, or the gateway's."""
-
-LOOK_SECONDS: Final = 5.0
-"""Time between two looks at the upstream, and the longest that one may take."""
-
-_LAST_WORDS: Final = 0.25
-"""Seconds that calls have, when the grace is over, to tell their callers so."""
 
 _PLAIN_CARD: Final = v1.AgentCard(
     name="Agent",
@@ -96,8 +83,8 @@ class Upstream(v1_grpc.A2AServiceServicer):
     of them.
     tenants: where the server has several agents, those that the first of them serves; alone, an upstream gets them all.
     present: how the server shows the upstream's card to a caller; set by the server.
-    Each method raises what the upstream answers, and UnavailableError when it cannot be reached. Raises OptionError for
-    `verify` where there is no card to judge.
+    Each method raises what the upstream answers, and UnavailableError when it cannot be reached. Raises ValueError
+    for what is no address, OptionError for `verify` where there is no card to judge.
     """
 
     def __init__(
@@ -131,24 +118,15 @@ class Upstream(v1_grpc.A2AServiceServicer):
         self.present: Callable[[v1.AgentCard, Call], v1.AgentCard] = lambda card, _: card
         self.card = card or _PLAIN_CARD
         """The upstream's card as last seen; another object only when it says something else."""
-        self.up = False
-        """Whether the upstream could be reached at the last look."""
         self._given = card
         self._declared: frozenset[str] = frozenset()
-        self._versions = (version,) if version else VERSIONS
         told = {"binding": binding, "headers": headers, "tls": tls, "verify": verify, "channel": channel}
-        self._settings: Mapping[str, Any] = {**told, "retries": None}
+        settings: Mapping[str, Any] = {**told, "retries": None}
+        self._way = Way(self.url, (version,) if version else VERSIONS, settings, self._learn)
         fixed = {name.lower() for name in headers or ()}
         names = {name.lower(): None for name in forward}
         self._forward_known = tuple(name for name in names if name not in fixed)
         self._forward = tuple(name for name in (names | dict.fromkeys(CREDENTIALS)) if name not in fixed)
-        self._client: Client | None = None
-        self._connecting = asyncio.Lock()
-        self._watcher: asyncio.Task[None] | None = None
-        self._running = Running()
-        # Those that wait for the upstream just now.
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self._stopping = self._over = False
         for method in v1_grpc.METHODS:
             name = method.name
             setattr(self, name, self._streaming(name) if method.server_streaming else self._unary(method))
@@ -167,53 +145,26 @@ class Upstream(v1_grpc.A2AServiceServicer):
         if stores:
             self._log = None
 
+    @property
+    def up(self) -> bool:
+        """Whether the upstream could be reached at the last look."""
+        return self._way.up
+
     async def open(self) -> None:
         """Look for the upstream, now and then again every few seconds; it need not be there yet."""
-        self._stopping = self._over = False
-        await self._look()
-        self._watcher = asyncio.create_task(self._watch())
+        await self._way.open()
 
     async def close(self, grace: float = 0.0) -> None:
         """Let go of the upstream once no call is left, after `grace` seconds in any case; tasks there go on. What is
         left then ends with UnavailableError, as does every later call until `open`."""
-        self._stopping = True
-        await self._running.idle(grace)
-        self._over = True
-        for task in self._tasks:
-            task.cancel()
-        await self._running.idle(_LAST_WORDS)
-        if self._watcher is not None:
-            self._watcher.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._watcher
+        await self._way.end(grace)
         if self._log is not None:
             await self._log.close()
-        client, self._client, self._watcher, self.up = self._client, None, None, False
-        if client is not None:
-            await client.close()
+        await self._way.close()
 
     async def connected(self) -> Client:
         """The client of the upstream, whose card is known from then on. Raises UnavailableError."""
-        if self._stopping:
-            raise UnavailableError(STOPPING)
-        if self._client is None:
-            async with self._connecting:
-                if self._client is None:
-                    try:
-                        async with asyncio.timeout(LOOK_SECONDS):
-                            client = await self._dial()
-                    except (A2AError, OSError, TimeoutError) as fault:
-                        raise UnavailableError(UNREACHABLE) from fault
-                    self._learn(client.card)
-                    self._client = client
-        return self._client
-
-    async def _dial(self) -> Client:
-        *first, last = self._versions
-        for version in first:
-            with suppress(VersionNotSupportedError):
-                return await Client.connect(self.url, version=version, **self._settings)
-        return await Client.connect(self.url, version=last, **self._settings)
+        return await self._way.connected()
 
     def _learn(self, found: v1.AgentCard | None) -> None:
         card = self._given or found or _PLAIN_CARD
@@ -229,34 +180,6 @@ class Upstream(v1_grpc.A2AServiceServicer):
         if card != self.card:
             self.card = card
 
-    async def _watch(self) -> None:
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            await self._look()
-
-    async def _look(self) -> None:
-        """Find out whether the upstream is there, and whether its card is still the same."""
-        try:
-            async with asyncio.timeout(LOOK_SECONDS):
-                if self._client is not None and self.url.startswith("http"):
-                    async with await self._dial() as fresh:
-                        self._learn(fresh.card)
-                carrier = (await self.connected()).wire
-                if isinstance(carrier, GrpcWire):
-                    await carrier.check()
-        except (A2AError, OSError, TimeoutError) as fault:
-            self._turn(False, fault)
-        else:
-            self._turn(True)
-
-    def _turn(self, up: bool, fault: BaseException | None = None) -> None:
-        if up and not self.up:
-            log.info("the upstream %s answers", scrubbed(self.url))
-        elif not up and (self.up or self._watcher is None):
-            why = scrubbed((fault and fault.__cause__) or fault)
-            log.warning("the upstream %s cannot be reached: %s", scrubbed(self.url), why)
-        self.up = up
-
     # -- calls
 
     @property
@@ -268,7 +191,7 @@ class Upstream(v1_grpc.A2AServiceServicer):
         operation, gives_card, is_config = method.name, method.output is v1.AgentCard, method.input in CONFIGS
 
         async def called(request: Message, call: Call) -> Any:
-            with self._under_way():
+            with self._way.under_way():
                 client = await self.connected()
                 asked, told = self._carried(client, request, call)
                 self._stir(request)
@@ -298,7 +221,7 @@ class Upstream(v1_grpc.A2AServiceServicer):
 
     def _streaming(self, operation: str) -> Callable[[Any, Call], AsyncGenerator[v1.StreamResponse, None]]:
         async def called(request: Message, call: Call) -> AsyncGenerator[v1.StreamResponse, None]:
-            with self._under_way() as task:
+            with self._way.under_way() as task:
                 client = await self.connected()
                 if not self.card.capabilities.streaming:
                     raise UnsupportedOperationError("The agent behind this gateway does not stream")
@@ -312,11 +235,11 @@ class Upstream(v1_grpc.A2AServiceServicer):
                     source = self._or_ended(source, client, request, call) if old else _unless_ended(source, call)
                 async with aclosing(source) as events:
                     async for event in events:
-                        self._tasks.discard(task)  # what waits for the reader does not wait for the upstream
+                        self._way.waiting.discard(task)  # what waits for the reader does not wait for the upstream
                         yield event
-                        if self._over:
+                        if self._way.over:
                             raise UnavailableError(STOPPING)
-                        self._tasks.add(task)
+                        self._way.waiting.add(task)
 
         return called
 
@@ -416,27 +339,6 @@ class Upstream(v1_grpc.A2AServiceServicer):
             request.CopyFrom(given)
             request.tenant = call.tenant
         return request, {"headers": headers, "extensions": extensions}
-
-    @contextmanager
-    def _under_way(self) -> Iterator["asyncio.Task[Any]"]:
-        """Around a call upstream: it is waited for at the end, and its failure does not tell the way."""
-        task = asyncio.current_task()
-        assert task is not None
-        self._running.enter()
-        self._tasks.add(task)
-        try:
-            yield task
-        except UnavailableError as fault:
-            log.info("a call to the upstream %s failed: %s", scrubbed(self.url), fault.message)
-            text = STOPPING if self._stopping else UNREACHABLE
-            raise UnavailableError(text, metadata=fault.metadata, retry_after=fault.retry_after) from fault
-        except asyncio.CancelledError:
-            if not self._over or task.uncancel():  # the caller has left
-                raise
-            raise UnavailableError(STOPPING) from None
-        finally:
-            self._tasks.discard(task)
-            self._running.leave()
 
 
 def _has_config(request: Any) -> bool:

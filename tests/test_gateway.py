@@ -318,7 +318,7 @@ async def test_the_card_is_that_of_the_agent_with_the_addresses_of_the_gateway(b
 
 @pytest.mark.requirement("CARD-17")
 async def test_a_card_that_changes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("a2a_grpc.gateway.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("a2a_grpc.gateway_way.LOOK_SECONDS", 0.2)
     agent = make_agent()
     async with serve(agent) as back, gateway(back.http_url) as front, aiohttp.ClientSession() as http:
 

@@ -154,7 +154,7 @@ def test_the_command_takes_them_and_refuses_what_cannot_be() -> None:
     words += ("--upstream-balance", "round_robin", "--upstream-connections", "4")
     upstream = command.ready(words)[1]()["agents"]
     assert upstream.url == "grpc://dns:///agents.example:50051"
-    assert upstream._settings["channel"] == Channel(20.0, "round_robin", 4)
+    assert upstream._way.settings["channel"] == Channel(20.0, "round_robin", 4)
     for wrong in (("--upstream-keepalive", "-1"), ("--upstream-balance", "x"), ("--upstream-connections", "x")):
         with pytest.raises(UsageError):
             command.ready((*words, *wrong))

@@ -10,7 +10,9 @@ from a2a_stubs import v1
 
 from a2a_grpc import errors
 from a2a_grpc.call import V1, Call
-from a2a_grpc.gateway import UNREACHABLE, Upstream
+from a2a_grpc.client_wires import GrpcWire
+from a2a_grpc.gateway import Upstream
+from a2a_grpc.gateway_way import UNREACHABLE
 from a2a_grpc.testing import serve, until
 from tests.fakes import FakeService, status
 from tests.fronts import (
@@ -194,7 +196,7 @@ async def test_a_reader_that_is_slow_slows_the_agent_down() -> None:
 async def test_without_its_upstream_a_gateway_says_so_and_goes_on_when_it_is_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("a2a_grpc.gateway.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("a2a_grpc.gateway_way.LOOK_SECONDS", 0.2)
     service = FakeService()
     async with faked(service) as taken:
         port = int(taken.rpartition(":")[2])
@@ -218,6 +220,35 @@ async def test_without_its_upstream_a_gateway_says_so_and_goes_on_when_it_is_the
         async with faked(service, port):
             await eventually(all_is_well)
         await eventually(all_is_lost)
+
+
+@pytest.mark.requirement("ERR-11")
+async def test_a_gateway_whose_look_fails_as_nobody_thought_says_so_and_looks_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("a2a_grpc.gateway_way.LOOK_SECONDS", 0.1)
+    looks: list[Any] = []
+
+    async def check(self: Any) -> None:
+        looks.append(self)
+        if len(looks) > 1 and faults:
+            raise faults.pop()
+
+    monkeypatch.setattr(GrpcWire, "check", check)
+    faults: list[BaseException] = [asyncio.CancelledError(), RuntimeError("odd"), RuntimeError("odd"), KeyError("odd")]
+    async with faked(FakeService()) as address:
+        upstream = Upstream(address)
+        await upstream.open()
+        assert upstream.up
+        await until(lambda: not faults and upstream.up)
+        await upstream.close()
+    told = [each.exc_info[0].__name__ for each in caplog.records if each.exc_info and each.exc_info[0]]
+    assert told == ["KeyError", "RuntimeError", "CancelledError"]  # each kind once in a row
+
+
+async def test_a_gateway_to_what_is_no_address_is_refused_at_once() -> None:
+    with pytest.raises(ValueError, match=r"'ftp'.*http, https, grpc, grpcs"):
+        Upstream("ftp://me:secret@127.0.0.1:9")
 
 
 async def test_without_its_card_a_gateway_has_none() -> None:

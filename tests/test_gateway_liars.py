@@ -19,7 +19,7 @@ from a2a_grpc.bindings import sse
 from a2a_grpc.call import GRPC, JSONRPC, REST, V03, V1
 from a2a_grpc.client import Client
 from a2a_grpc.client_auth import Tls
-from a2a_grpc.gateway import UNREACHABLE
+from a2a_grpc.gateway_way import UNREACHABLE
 from a2a_grpc.protojson import encode
 from a2a_grpc.server import Server
 from a2a_grpc.testing import serve, until

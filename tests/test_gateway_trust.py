@@ -25,7 +25,8 @@ from a2a_grpc.commands import gateway as command
 from a2a_grpc.commands.serve import addresses
 from a2a_grpc.commands.words import UsageError
 from a2a_grpc.config import OptionError
-from a2a_grpc.gateway import DOUBTED, UNREACHABLE, Upstream
+from a2a_grpc.gateway import DOUBTED, Upstream
+from a2a_grpc.gateway_way import UNREACHABLE
 from a2a_grpc.server import Server
 from a2a_grpc.signing import Signer
 from a2a_grpc.testing import serve
@@ -148,7 +149,7 @@ def test_there_is_nothing_to_verify_without_a_card() -> None:
 
 @pytest.mark.requirement("ERR-11")
 async def test_an_upstream_that_takes_no_calls_makes_its_gateway_unready(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("a2a_grpc.gateway.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("a2a_grpc.gateway_way.LOOK_SECONDS", 0.2)
     server, told = grpc.aio.server(), health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(told, server)
     v1_grpc.add_A2AServiceServicer_to_server(v1_grpc.A2AServiceServicer(), server)
