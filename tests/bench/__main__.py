@@ -2,7 +2,8 @@
 
 Laws: servers share one core and the client has another, where the system lets one choose. Everything that is compared
 is measured in turns, in one order and then in the other, and the median of the ratios of the rounds counts. plan.py
-says what is measured, load.py how, servers.py on what; connections.py is the client. No test depends on a time.
+says what is measured, load.py how, servers.py on what; connections.py and
+programs.py are the clients. No test depends on a time.
 """
 
 import argparse
@@ -177,7 +178,7 @@ def _row(ratio: Ratio, subject: list[Sample], base: list[Sample], unit: list[Sam
         shares = [(one.middle - other.middle) / bare.middle for (one, other), bare in zip(pairs, unit, strict=True)]
     return {
         "subject": str(ratio.subject),
-        "base": str(ratio.base),
+        "base": str(ratio.base) + (f", {ratio.base.wire}" if ratio.base.wire != ratio.subject.wire else ""),
         "wire": ratio.subject.wire,
         "rate": median(sample.rate for sample in subject),
         "base_rate": median(sample.rate for sample in base),

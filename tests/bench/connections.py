@@ -102,7 +102,12 @@ def grpc_request(host: str, path: str, metadata: Mapping[str, str], message: byt
     headers = {":method": "POST", ":scheme": "http", ":path": path, ":authority": host, "te": "trailers"}
     headers |= {"content-type": "application/grpc", **metadata}
     block = b"".join(b"\0" + _text(name) + _text(value) for name, value in headers.items())
-    return block, b"\0" + struct.pack(">I", len(message)) + message
+    return block, framed(message)
+
+
+def framed(message: bytes) -> bytes:
+    """A message as gRPC has it in a body."""
+    return b"\0" + struct.pack(">I", len(message)) + message
 
 
 class Http2(asyncio.Protocol):

@@ -20,6 +20,7 @@ from a2a_grpc.call import GRPC, JSONRPC, V1
 from a2a_grpc.v03_names import METHOD_NAMES
 from tests.bench.connections import Http1, Http2, grpc_messages, grpc_request, http1
 from tests.bench.plan import LIST, SCENARIOS, Load
+from tests.bench.programs import PROGRAMS, Asked
 
 CALLS_PER_CONNECTION: Final = 32
 """gRPC calls that share a connection; HTTP/1.1 has one connection for each."""
@@ -61,12 +62,19 @@ def request_for(load: Load, message: Message, host: str, path: str = "", below: 
         name = METHOD_NAMES[operation] if old else operation
         row = next(row for row in (v03_grpc if old else v1_grpc).METHODS if row.name == name)
         sent = v03.down_request(message) if old else message
-        return grpc_request(host, path or row.path, {"a2a-version": load.version}, sent.SerializeToString())
+        told = {"a2a-version": load.version}
+        if load.program:
+            return Asked(path or row.path, told, sent, row.output, row.server_streaming)
+        return grpc_request(host, path or row.path, told, sent.SerializeToString())
     if load.wire == JSONRPC:
+        verb, own = "POST", below or "/"
         headers, body = jsonrpc.request(operation, message, 1, load.version)
-        return http1("POST", host, path or below or "/", headers, body)
-    verb, own, headers, body = rest.request(operation, message, version=load.version)
-    return http1(verb, host, path or below + own, headers, body)
+    else:
+        verb, own, headers, body = rest.request(operation, message, version=load.version)
+        own = below + own
+    if load.program:
+        return Asked(path or own, dict(headers), verb=verb, body=body)
+    return http1(verb, host, path or own, headers, body)
 
 
 def answers_in(load: Load, body: bytes) -> list[bytes]:
@@ -104,7 +112,11 @@ class Battery:
         self._connections = [made for made in self._connections if not made.transport.is_closing()]
         name, _, port = self._host.rpartition(":")
         at_once, grpc = SCENARIOS[self._load.scenario].at_once, self._load.wire == GRPC
-        while len(self._connections) < (-(-at_once // CALLS_PER_CONNECTION) if grpc else at_once):
+        if self._load.program:  # which holds as many as it needs
+            self._connections = self._connections or [PROGRAMS[grpc](self._host)]
+        while not self._load.program and len(self._connections) < (
+            -(-at_once // CALLS_PER_CONNECTION) if grpc else at_once
+        ):
             made = await asyncio.get_running_loop().create_connection(Http2 if grpc else Http1, name, int(port))
             self._connections.append(made[1])
 

@@ -58,16 +58,18 @@ class Load(NamedTuple):
     span and measure recorded), `asyncio` (`memory` without uvloop), `unaided` (without pybase64 either), `listed`
     (`memory` with many tasks), `gateway` (one in front of `memory`, which it calls over gRPC), `apart` (that on another
     core, beside the client), `over-http` (a gateway that calls it over JSON-RPC), or `sdk1` and `node1`, the official
-    SDKs, which are measured in full runs where they are installed."""
+    SDKs, which are measured in full runs where they are installed. program: whether the caller is a program of grpcio
+    or aiohttp instead of the light client."""
 
     server: str
     scenario: str
     wire: str = ""
     version: str = V1
+    program: bool = False
 
     def __str__(self) -> str:
         old = "" if self.version == V1 else " v0.3"
-        return f"{self.scenario}, {self.server}{old}"
+        return f"{self.scenario}, {self.server}{old}{', program' * self.program}"
 
 
 BELOW: Final[Mapping[str, Mapping[str, str]]] = {name: {JSONRPC: "/rpc", REST: "/rest"} for name in ("sdk1", "node1")}
@@ -87,6 +89,8 @@ class Ratio(NamedTuple):
 def _http(goal: float) -> dict[str, float]:
     return {JSONRPC: goal, REST: goal}
 
+
+_DIRECT: Final = ("memory", "bare")
 
 _ROWS: Final[tuple[tuple[Load, Load, Mapping[str, float]], ...]] = (
     (Load("memory", "echo"), Load("bare", "echo"), {GRPC: 0.75} | _http(0.35)),
@@ -111,6 +115,8 @@ _ROWS: Final[tuple[tuple[Load, Load, Mapping[str, float]], ...]] = (
     (Load("gateway", "one event"), Load("memory", "one event"), {}),
     (Load("gateway", "stream 200"), Load("memory", "stream 200"), {GRPC: 0.5} | _http(0.5)),
     (Load("apart", "stream 200"), Load("memory", "stream 200"), {GRPC: 0.5} | _http(0.5)),
+    (Load("gateway", "stream 200"), Load("memory", "stream 200", GRPC), {GRPC: 0.5} | _http(0.5)),
+    (Load("apart", "stream 200"), Load("memory", "stream 200", GRPC), {GRPC: 0.5} | _http(0.5)),
     (Load("over-http", "stream 200"), Load("memory", "stream 200"), {GRPC: 0.5} | _http(0.5)),
     (Load("envoy", "echo"), Load("memory", "echo"), {GRPC: 3.0}),
     (Load("envoy", "get"), Load("memory", "get"), {GRPC: 3.0}),
@@ -119,9 +125,13 @@ _ROWS: Final[tuple[tuple[Load, Load, Mapping[str, float]], ...]] = (
     (Load("sqlite", "artifact 10000"), Load("memory", "artifact 10000"), {GRPC: 0.5} | _http(0.5)),
     (Load("sqlite", "artifact 10000"), Load("sqlite", "artifact 100"), {GRPC: 0.8} | _http(0.8)),
 )
+"""A wire of a base that is named here stays: an agent that speaks gRPC alone can be called in no other way, so that is
+what callers of a gateway before it would do without it."""
 
 _ADDED: Final = tuple(
-    (Load("gateway", name), Load("memory", name), Load("bare", name)) for name in ("one echo", "one get")
+    (Load("gateway", name, program=program), *(Load(base, name, GRPC * program, program=program) for base in _DIRECT))
+    for name in ("one echo", "one get")
+    for program in (False, True)
 )
 """What takes longer than what, in latencies of the last."""
 
@@ -135,11 +145,12 @@ def groups(only: str = "") -> list[list[Ratio]]:
     rows = [(subject, base, None, goals) for subject, base, goals in _ROWS]
     for subject, base, unit, goals in (*rows, *((*loads, dict.fromkeys(WIRES, MOST_ADDED)) for loads in _ADDED)):
         for wire in SCENARIOS[subject.scenario].wires:
-            over = [load and load._replace(wire=wire) for load in (subject, base, unit)]
-            if only in subject.scenario:
-                ratio = Ratio(over[0], over[1], goals.get(wire), over[2])
-                found.setdefault((subject.scenario.replace("paced", "stream"), wire), []).append(ratio)
-    return list(found.values())
+            over = [load and load._replace(wire=load.wire or wire) for load in (subject, base, unit)]
+            ratio = Ratio(over[0], over[1], goals.get(wire), over[2])
+            group = subject.scenario.replace("paced", "stream"), wire
+            if only in subject.scenario and ratio not in found.setdefault(group, []):
+                found[group].append(ratio)
+    return [ratios for ratios in found.values() if ratios]
 
 
 def loads(ratios: list[Ratio]) -> list[Load]:
