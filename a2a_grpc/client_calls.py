@@ -33,6 +33,9 @@ from a2a_grpc.v03_names import METHOD_NAMES
 SCHEMES: Final = ("http", "https", "grpc", "grpcs")
 """Schemes of the addresses that a client takes."""
 
+LOOK_SECONDS: Final = 5.0
+"""Pause between two looks for a fresh card of an agent that cannot be reached, and the longest that one may take."""
+
 
 class Calls:
     """The calls of one agent on one of its interfaces; its settings are told by Client, which is what callers use."""
@@ -71,6 +74,7 @@ class Calls:
         self._dialer = Dialer(any(place.startswith("https:") for place in places), tls, silence, channel)
         self._wire: Wire | None = None
         self._seen: Found | None = None
+        self._looking, self._look_after = asyncio.Lock(), 0.0
         self.card: v1.AgentCard | None = None
         """The agent's card, once connected; None when it was reached without one."""
         self.interface = v1.AgentInterface()
@@ -138,12 +142,18 @@ class Calls:
         if not self._url.startswith("http") and self._given is None:
             return None
         async with asyncio.timeout(self._timeout):
-            found = await self._find_card(force)
-            if found is not self._seen or self._wire is None:
-                card = await trusted(self._verify, found)
-                self.interface, self._wire = await self._dialer.offer(chosen(card, self._binding, self._version))
-                self.card, self._seen = card, found
+            await self._learn(await self._find_card(force))
         return self.card
+
+    async def _learn(self, found: Found, *, anew: bool = False) -> bool:
+        """Use a card; whether it was another one. anew: begin with its first interface, whatever is in use."""
+        if found is self._seen and self._wire is not None:
+            return False
+        card = await trusted(self._verify, found)
+        entries = chosen(card, self._binding, self._version)
+        self.interface, self._wire = await self._dialer.offer(entries, anew=anew)
+        self.card, self._seen = card, found
+        return True
 
     async def _find_card(self, force: bool) -> Found:
         if self._given is not None:
@@ -153,14 +163,36 @@ class Calls:
             headers |= fit(await self._auth.headers())
         return await self._cards.card(await self._dialer.session(), card_url(self._url), headers, fresh=force)
 
-    async def _give_up(self, carrier: Wire, fault: ConnectionError) -> None:
+    async def _give_up(self, carrier: Wire, fault: ConnectionError, moved: bool) -> bool:
+        """Turn to another interface, after the last one to those of a fresh card, in which the agent may have moved.
+        Nothing of the call was sent. moved: whether this call did so before; returns whether it has now."""
         if carrier is not self._wire:
-            return  # another call has moved on already
+            return moved  # another call has moved on already
         more = self._dialer.give_up()
         if self._dialer.offers:
             self.interface, self._wire = await self._dialer.current()
-        if not more:
+        if not more and (moved or not await self._moved()):
             raise UnavailableError(str(fault)) from fault
+        return moved or not more
+
+    async def _moved(self) -> bool:
+        """Whether the agent's card is another one by now. Calls that fail together ask once, and those that go on
+        failing not all the time."""
+        known, clock = self._seen, asyncio.get_running_loop().time
+        if known is None or self._given is not None:
+            return False
+        async with self._looking:
+            if self._seen is not known:
+                return True
+            if self._wire is None or clock() < self._look_after:
+                return False
+            try:
+                async with asyncio.timeout(LOOK_SECONDS):
+                    return await self._learn(await self._find_card(True), anew=True)
+            except (A2AError, OSError, TimeoutError):
+                return False  # what is said is that the agent cannot be reached
+            finally:
+                self._look_after = clock() + LOOK_SECONDS
 
     async def _prepare(
         self, operation: str, request: Any, more: Mapping[str, str] | None, extensions: Iterable[str] | None
@@ -218,7 +250,8 @@ class Calls:
 
         headers: for this call, over those of the client. extensions, timeout: in place of the
         client's; the time is for all attempts together. An interface that cannot be reached is given up for the next
-        one in the card (CARD-08); what may be repeated is repeated as `retries` says.
+        one in the card (CARD-08), and after the last one the card is asked for anew, in case the agent has moved;
+        what may be repeated is repeated as `retries` says.
         """
         async with asyncio.timeout(self._timeout if timeout is None else timeout):
             failures = 0
@@ -247,7 +280,7 @@ class Calls:
     async def _once(
         self, operation: str, request: Message, more: Mapping[str, str] | None, extensions: Iterable[str] | None
     ) -> Any:
-        renewed = False
+        renewed = moved = False
         while True:
             carrier = self._ready()
             asked, headers = await self._prepare(operation, request, more, extensions)
@@ -259,7 +292,7 @@ class Calls:
                     headers = await self._surrounded(stack, operation, asked, headers)
                     return await watched.unary(operation, asked, headers)
             except ConnectionError as fault:
-                await self._give_up(carrier, fault)
+                moved = await self._give_up(carrier, fault, moved)
             except UnauthenticatedError:
                 if renewed or not await self._renewed(headers):
                     raise
@@ -289,7 +322,7 @@ class Calls:
     ) -> Source:
         if last_event_id:
             more = {**(more or {}), "last-event-id": last_event_id}
-        renewed = begun = False
+        renewed = moved = begun = False
         while True:
             carrier = self._ready()
             asked, headers = await self._prepare(operation, request, more, extensions)
@@ -304,7 +337,7 @@ class Calls:
                         yield found
                 return
             except ConnectionError as fault:
-                await self._give_up(carrier, fault)
+                moved = await self._give_up(carrier, fault, moved)
             except UnauthenticatedError:
                 if begun or renewed or not await self._renewed(headers):
                     raise

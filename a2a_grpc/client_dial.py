@@ -103,9 +103,17 @@ class Dialer:
             )
         return self._session
 
-    async def offer(self, entries: Sequence[v1.AgentInterface]) -> tuple[v1.AgentInterface, Wire]:
-        """The first of these interfaces, unless the one in use is still among them."""
+    async def offer(
+        self, entries: Sequence[v1.AgentInterface], *, anew: bool = False
+    ) -> tuple[v1.AgentInterface, Wire]:
+        """The first of these interfaces, unless the one in use is still among them. anew: the first in any case, since
+        nobody is there any more; raises VersionNotSupportedError when none is as safe as what was in use."""
         current = self._entries[self._at] if self._entries else None
+        if anew and current is not None:
+            safe = self._protected(current)
+            entries, current = [each for each in entries if not safe or self._protected(each)], None
+            if not entries:
+                raise VersionNotSupportedError("no interface of the fresh card is as safe as the one that is away")
         self._entries = list(entries)
         self._at = self._entries.index(current) if current in self._entries else 0
         return await self.current()

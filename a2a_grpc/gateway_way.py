@@ -132,6 +132,8 @@ class Way:
                 if self._client is not None and self._url.startswith("http"):
                     async with await self._dial() as fresh:
                         self._learn(fresh.card)
+                        if fresh.card != self._client.card:
+                            await self._client.refresh_card(force=True)
                 carrier = (await self.connected()).wire
                 if isinstance(carrier, GrpcWire):
                     await carrier.check()
