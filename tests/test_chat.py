@@ -17,6 +17,7 @@ from a2a_grpc.agent import Agent
 from a2a_grpc.cli import main
 from a2a_grpc.client import Client
 from a2a_grpc.commands.telling import Teller
+from a2a_grpc.protojson_values import json_of
 from a2a_grpc.testing import serve
 from tests.peers import card_of, entry, peer
 from tests.test_cli import ENVIRONMENT, PATIENCE
@@ -100,6 +101,18 @@ async def test_orders_of_the_conversation_and_their_mistakes() -> None:
     assert (await chat("http://127.0.0.1:1", "hi\n"))[0] == 1
 
 
+async def test_a_question_that_nobody_has_answered_is_told_at_the_end_with_its_task(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async with serve(shop()) as server:
+        code, out, err = await chat(server.http_url, "order\n")
+        assert (code, out) == (0, ["? Which size?"])
+        *_, last = err.splitlines()
+        assert last.startswith("… task ") and last.endswith(" waits for an answer")
+        answered = await call(capsys, "send", server.http_url, "large", "--task", last.split()[2], "--output", "text")
+        assert answered[:2] == (0, "One large pot.\n")
+
+
 async def test_an_interrupt_cancels_the_run_at_the_agent() -> None:
     async with serve(shop()) as server:
         command = [sys.executable, "-m", "a2a_grpc", "chat", server.http_url]
@@ -108,8 +121,10 @@ async def test_an_interrupt_cancels_the_run_at_the_agent() -> None:
         process = await asyncio.create_subprocess_exec(*command, env=ENVIRONMENT, preexec_fn=heeds, **pipes)
         assert process.stdin and process.stderr
         process.stdin.write(b"wait\n")
-        while "brewing" not in (await asyncio.wait_for(process.stderr.readline(), PATIENCE)).decode():
-            pass
+        heard = [b""]
+        while b"brewing" not in heard[-1]:
+            heard.append(await asyncio.wait_for(process.stderr.readline(), PATIENCE))
+            assert heard[-1], heard
         process.send_signal(signal.SIGINT)
         await asyncio.wait_for(process.wait(), PATIENCE)
         assert process.returncode == 130
@@ -145,6 +160,39 @@ async def test_text_for_people_and_codes_for_scripts(capsys: pytest.CaptureFixtu
         assert (await call(capsys, "send", url, "hi", "--interface", grpc, *text))[1] == "hi, 0 before\n"
         code, _, err = await call(capsys, "send", url, "hi", "--interface", "http://elsewhere/")
         assert code == 2 and f"it has: {url}/" in err
+
+
+@pytest.mark.parametrize("action", ["send", "stream"])
+async def test_a_question_is_told_with_its_task_and_answered(capsys: pytest.CaptureFixture[str], action: str) -> None:
+    async with serve(shop()) as server:
+        url, text = server.http_url, ("--output", "text")
+        code, out, err = await call(capsys, action, url, "order", *text, "--outcome")
+        assert (code, out) == (4, "? Which size?\n") and err.startswith("… task ") and len(err.splitlines()) == 1
+        answered = await call(capsys, action, url, "large", "--task", err.split()[-1], *text)
+        assert answered[:2] == (0, "One large pot.\n")
+
+
+@pytest.mark.parametrize("action", ["send", "stream"])
+async def test_null_and_texts_are_json_values_too(capsys: pytest.CaptureFixture[str], action: str) -> None:
+    agent = Agent(name="Values", description="Tells what came.", version="1", skills=[])
+    agent.handle(lambda task: str([json_of(part.data) for part in task.parts if part.HasField("data")]))
+    async with serve(agent) as server:
+        for given, seen in (("null", "[None]"), ('"tea"', "['tea']"), ("[]", "[[]]")):
+            code, out, err = await call(capsys, action, server.http_url, "--data", given, "--output", "text")
+            assert (code, out, err) == (0, f"{seen}\n", "")
+        assert (await chat(server.http_url, '/data null\n/data "tea"\n/data 1\n'))[1] == ["[None]", "['tea']", "[1]"]
+        code, _, err = await call(capsys, action, server.http_url)
+        assert code == 2 and "nothing to send" in err
+
+
+def test_on_a_terminal_the_task_that_waits_for_an_answer_stays_to_be_read() -> None:
+    out, notes = io.StringIO(), io.StringIO()
+    teller = Teller(out, notes, live=True)
+    for state, text in (("TASK_STATE_WORKING", "boiling"), ("TASK_STATE_INPUT_REQUIRED", "Which size?")):
+        status = v1.TaskStatus(state=state, message=v1.Message(parts=[v1.Part(text=text)]))
+        teller.event(v1.StreamResponse(status_update=v1.TaskStatusUpdateEvent(status=status, task_id="t1\x1b[2J")))
+    teller.end()
+    assert out.getvalue() == "? Which size?\n" and notes.getvalue() == "\r\x1b[K… boiling\r\x1b[K… task t1\n"
 
 
 async def test_what_an_agent_refuses_with_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:

@@ -118,6 +118,38 @@ async def test_a_program_that_fails_fails_the_task_and_tells_nobody_why(caplog: 
         process("")
 
 
+@pytest.mark.parametrize(("command", "lines"), [(["yes"], False), (["yes", '{"text": "y"}'], True)])
+async def test_a_program_without_end_fails_the_task_at_a_limit_and_is_ended(command: Any, lines: bool) -> None:
+    async with running(command, lines=lines, most_bytes=100_000) as agent:
+        result = await agent.generate("x")
+        assert result.finish_reason == "failed"
+        said = result.task.status.message.parts[0].text
+        assert said == "The agent's program printed more than the 100000 bytes that it may"
+        assert 0 < len(result.text) <= 100_000
+    async with running(["sh", "-c", "yes | head -c 100000"], most_bytes=100_000) as agent:
+        assert (await agent.generate("x")).finish_reason == "stop"
+
+
+async def test_a_program_that_takes_too_long_fails_the_task_and_is_ended() -> None:
+    async with running(["sh", "-c", "echo $$; exec sleep 600"], most_seconds=0.5) as agent:
+        result = await agent.generate("x")
+        said = result.task.status.message.parts[0].text
+        assert said == "The agent's program took longer than the 0.5 seconds that it has"
+        assert result.finish_reason == "failed" and not alive(int(result.text))
+    async with running("cat", most_seconds=60) as agent:
+        assert (await agent.generate("x")).text == "x"
+
+
+async def test_what_a_program_complains_of_without_end_is_logged_up_to_the_limit(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "a2a_grpc.process")
+    async with running(["sh", "-c", "yes | head -c 1000000 >&2; echo done"], most_bytes=50_000) as agent:
+        assert (await agent.generate("x")).text == "done\n"
+    await until(lambda: "sh: what it says after 50000 bytes is not logged" in caplog.messages)
+    assert caplog.messages.count("sh: y") < 100_000
+
+
 TALK = """
 import json, sys
 told = json.loads(sys.stdin.readline())
@@ -179,7 +211,14 @@ async def test_serve_runs_a_program(tmp_path: Path, capsys: pytest.CaptureFixtur
         told = await run("call", "send", server.url, "hello", "--output", "text", cwd=tmp_path)
         assert told.code == 0 and alive(int(told.out))
         os.kill(int(told.out), signal.SIGKILL)
+    bound = ("--exec", "yes", "--exec-output", "1", "--exec-seconds", "60", "--store", "memory:")
+    async with serving(*bound, cwd=tmp_path) as server:
+        told = await run("call", "send", server.url, "hello", "--output", "text", cwd=tmp_path)
+        *_, last = told.out.splitlines()
+        assert last == "failed: The agent's program printed more than the 1048576 bytes that it may"
     for words, said in (
+        (["--exec", "cat", "--exec-output", "-1"], "'-1' is not a whole number"),
+        (["--exec", "cat", "--exec-seconds", "x"], "'x' is not a number of seconds"),
         (["--exec", "no-such-program x"], "--exec: there is no program 'no-such-program'"),
         (["--exec", "'"], "--exec: No closing quotation"),
         (["--exec", "cat", "a:b"], "--exec stands in place of MODULE:AGENT"),

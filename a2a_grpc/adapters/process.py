@@ -2,13 +2,14 @@
 
 Laws: no shell, and nothing that a caller wrote is an argument. A program lives no longer than its turn: what is left of
 its process group is ended. What it says on standard error goes to the log, never to the caller. Who wants more than
-text in and out speaks JSON lines, whose members are the table `ACTS`.
+text in and out speaks JSON lines, whose members are the table `ACTS`. A program without end has one all the same.
 """
 
 import asyncio
 import codecs
 import json
 import logging
+import math
 import os
 import shlex
 import signal
@@ -27,6 +28,9 @@ LOOK: Final = 0.02
 
 PIECE: Final = 65_536
 
+MOST_BYTES: Final = 16 * 1024 * 1024
+"""Bytes that a program may print in one turn, unless something else is said."""
+
 LONGEST_LINE: Final = 4 * 1024 * 1024
 """Bytes of the longest line of JSON that is read."""
 
@@ -35,34 +39,54 @@ log: Final = logging.getLogger("a2a_grpc.process")
 Work = Callable[[TaskHandle], Awaitable[None]]
 
 
-def process(command: str | Sequence[str], *, lines: bool = False, env: Mapping[str, str] | None = None) -> Work:
+def process(
+    command: str | Sequence[str],
+    *,
+    lines: bool = False,
+    env: Mapping[str, str] | None = None,
+    most_bytes: int = MOST_BYTES,
+    most_seconds: float = 0.0,
+) -> Work:
     """The function of an agent that runs a program for each turn: `agent.handle(process("wc -w"))`.
 
     command: words, or a text that is taken apart as a shell does, without a shell. lines: whether it speaks JSON lines
     (see `ACTS`) instead of text; default False. env: variables beside those of this process; A2A_TASK_ID and
-    A2A_CONTEXT_ID are set. An exit code other than 0 fails the task. Raises ValueError for an empty command.
+    A2A_CONTEXT_ID are set. most_bytes: what it may print in one turn, default `MOST_BYTES`; most_seconds: how long it
+    may run for one, default 0; 0 stands for any number. A program that goes on all the same is ended and fails the task
+    in words that name the limit, and so does an exit code other than 0. Raises ValueError for an empty command.
     """
     words = shlex.split(command) if isinstance(command, str) else list(command)
     if not words:
         raise ValueError("command must name a program")
 
     async def work(task: TaskHandle) -> None:
-        told = {**os.environ, **(env or {}), "A2A_TASK_ID": task.id, "A2A_CONTEXT_ID": task.context_id}
+        variables = {**os.environ, **(env or {}), "A2A_TASK_ID": task.id, "A2A_CONTEXT_ID": task.context_id}
         pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), asyncio.subprocess.PIPE)
         if not isinstance(asyncio.get_running_loop(), asyncio.BaseEventLoop):
             pipes["preexec_fn"] = _own_pipes_alone
         try:
             running = await asyncio.create_subprocess_exec(
-                *words, env=told, start_new_session=True, limit=LONGEST_LINE, **pipes
+                *words, env=variables, start_new_session=True, limit=LONGEST_LINE, **pipes
             )
         except OSError as fault:
             log.error("%s cannot be started: %s", words[0], fault.strerror or fault)
             raise Failed("The agent's program cannot be started") from None
-        beside = [asyncio.ensure_future(each) for each in (_fed(running, _given(task, lines)), _logged(running, words))]
+        said = Said(running, most_bytes)
+        beside = [
+            asyncio.ensure_future(each)
+            for each in (_fed(running, _given(task, lines)), _logged(running, words, most_bytes))
+        ]
+        timer = asyncio.timeout(most_seconds or None)
         try:
-            ended = await (_lines if lines else _text)(task, running)
-            if not ended and (code := await _code(running)):
+            async with timer:
+                ended = await (_lines if lines else _text)(task, said)
+                code = 0 if ended else await _code(running)
+            if code:
                 raise Failed(f"The agent's program ended with code {code}")
+        except TimeoutError:
+            if not timer.expired():
+                raise
+            raise Failed(f"The agent's program took longer than the {most_seconds:g} seconds that it has") from None
         finally:
             beside[0].cancel()
             await _end(running)
@@ -101,19 +125,45 @@ async def _fed(running: asyncio.subprocess.Process, given: bytes) -> None:
     running.stdin.close()
 
 
-async def _logged(running: asyncio.subprocess.Process, words: Sequence[str]) -> None:
+async def _logged(running: asyncio.subprocess.Process, words: Sequence[str], most: int) -> None:
     assert running.stderr is not None
+    left = most or math.inf
     while piece := await running.stderr.read(PIECE):
+        if left <= 0:
+            continue  # it is read all the same: else the program would stand still
         for line in piece.decode(errors="replace").splitlines():
             log.info("%s: %s", words[0], line)
+        if (left := left - len(piece)) <= 0:
+            log.warning("%s: what it says after %d bytes is not logged", words[0], most)
 
 
-async def _text(task: TaskHandle, running: asyncio.subprocess.Process) -> bool:
+class Said:
+    """What a program prints, as long as it is no more than so many bytes, 0 for any number. Raises Failed."""
+
+    def __init__(self, running: asyncio.subprocess.Process, most: int) -> None:
+        assert running.stdout is not None
+        self._source, self._most, self._left = running.stdout, most, most or math.inf
+
+    async def piece(self) -> bytes:
+        """What comes next, nothing at the end."""
+        return self._counted(await self._source.read(PIECE))
+
+    async def line(self) -> bytes:
+        """The next line, nothing at the end. Raises ValueError for one that is too long."""
+        return self._counted(await self._source.readline())
+
+    def _counted(self, piece: bytes) -> bytes:
+        self._left -= len(piece)
+        if self._left < 0:
+            raise Failed(f"The agent's program printed more than the {self._most} bytes that it may")
+        return piece
+
+
+async def _text(task: TaskHandle, said: Said) -> bool:
     """Pass on what is printed, as it comes."""
-    assert running.stdout is not None
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     async with task.artifact(name="answer") as out:
-        while piece := await running.stdout.read(PIECE):
+        while piece := await said.piece():
             if text := decoder.decode(piece):
                 await out.write(text)
         if text := decoder.decode(b"", final=True):
@@ -160,10 +210,10 @@ LAST: Final = frozenset({"ask"})
 """Acts after which a program is not listened to."""
 
 
-async def _lines(task: TaskHandle, running: asyncio.subprocess.Process) -> bool:
+async def _lines(task: TaskHandle, said: Said) -> bool:
     """Do what each line says; whether one of them ended the turn."""
     async with task.artifact(name="answer") as out:
-        async for given in _objects(running):
+        async for given in _objects(said):
             name = next((each for each in ACTS if each in given), None)
             if name is None:
                 raise _unreadable(f"a line has none of {', '.join(ACTS)}")
@@ -178,11 +228,10 @@ async def _lines(task: TaskHandle, running: asyncio.subprocess.Process) -> bool:
     return False
 
 
-async def _objects(running: asyncio.subprocess.Process) -> AsyncIterator[Mapping[str, Any]]:
-    assert running.stdout is not None
+async def _objects(said: Said) -> AsyncIterator[Mapping[str, Any]]:
     while True:
         try:
-            line = await running.stdout.readline()
+            line = await said.line()
             found = json.loads(line) if line.strip() else None
         except (ValueError, RecursionError) as fault:  # no JSON, longer than LONGEST_LINE, or nested too deeply
             raise _unreadable(str(fault)) from None

@@ -21,6 +21,7 @@ from a2a_grpc.client_streams import settled
 from a2a_grpc.commands.reaching import interface_flags, settings
 from a2a_grpc.commands.telling import Teller, plain
 from a2a_grpc.commands.words import (
+    ABSENT,
     Parser,
     UsageError,
     file_word,
@@ -86,7 +87,7 @@ def parser() -> argparse.ArgumentParser:
     add("words", nargs="*", metavar="WORD", help="the text to send, or a task id and what follows it")
     add("--task", metavar="ID", help="the task meant, or the task that the message belongs to")
     add("--context", metavar="ID", help="the context to continue or to list")
-    add("--data", type=json_word, metavar="JSON", help="a data part for the message")
+    add("--data", type=json_word, default=ABSENT, metavar="JSON", help="a data part for the message")
     add("--file", action="append", type=file_word, default=[], metavar="PATH", help="a file to send in the message")
     add("--json", type=json_word, default={}, metavar="JSON", help="request members, over those made from other flags")
     add("--status", metavar="STATE", help="list only tasks in this state, such as TASK_STATE_WORKING")

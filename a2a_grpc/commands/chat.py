@@ -18,6 +18,7 @@ from a2a_grpc.commands.reaching import interface_flags, settings
 from a2a_grpc.commands.telling import Teller, plain
 from a2a_grpc.commands.words import Parser, file_word, json_word, url_word
 from a2a_grpc.errors import A2AError
+from a2a_grpc.protojson_values import value_of
 from a2a_grpc.remote import Overrides, RemoteAgent
 from a2a_grpc.tasks.parts import add_parts
 
@@ -100,7 +101,7 @@ class Chat:
 
     async def data(self, text: str) -> None:
         """Send a JSON value."""
-        await self.say([v1.Part(data=_value(json_word(text)))])
+        await self.say([v1.Part(data=value_of(json_word(text)))])
 
     async def ids(self, _: str) -> None:
         """Show the ids of the conversation and of what waits."""
@@ -114,12 +115,6 @@ class Chat:
     async def quit(self, _: str) -> None:
         """End the conversation."""
         raise Ended
-
-
-def _value(given: Any) -> Any:
-    message = v1.Message()
-    add_parts(message.parts, given if not isinstance(given, str) else {"text": given})
-    return message.parts[0].data
 
 
 ORDERS: Final[Mapping[str, tuple[Callable[[Chat, str], Any], str]]] = {
@@ -154,7 +149,7 @@ def run(words: Sequence[str]) -> int:
     if live:
         with suppress(ImportError):  # which gives `input` its history
             __import__("readline")
-    teller = Teller(sys.stdout, sys.stderr, live=live)
+    teller = Teller(sys.stdout, sys.stderr, live=live, ids=False)
     with asyncio.Runner() as runner:
         agent = RemoteAgent(arguments.url, cancel_on_abort=True, **settings(arguments))
         chat = Chat(agent, teller)
@@ -163,7 +158,10 @@ def run(words: Sequence[str]) -> int:
             client = runner.run(agent.client())
             if live and client.card is not None:
                 teller.card(client.card)
-            return _turns(runner, chat, live)
+            code = _turns(runner, chat, live)
+            if chat.run_id:
+                teller.lasting(f"task {chat.run_id} waits for an answer")
+            return code
         except (A2AError, TimeoutError) as fault:
             return _told(fault)
         finally:

@@ -20,8 +20,11 @@ from a2a_grpc.commands.words import (
     UsageError,
     card_file,
     header_word,
+    mebibytes_word,
     name_word,
+    number_word,
     options_parser,
+    time_word,
     url_word,
 )
 from a2a_grpc.gateway import CREDENTIALS, FORWARDED, PUSH, Upstream
@@ -32,9 +35,6 @@ SIGNED: Final = (
     ("trust", "HOST", "that it names itself, at this host or whole address"),
 )
 """Flags that say whose signature the card of an upstream must have."""
-
-LONGEST: Final = 86_400
-"""Seconds of the longest time that a flag may say."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -54,13 +54,13 @@ def parser() -> argparse.ArgumentParser:
     for name, kind, text in SIGNED:
         add(f"--upstream-{name}", action="append", default=[], metavar=kind,
             help=f"the card must be signed by a key {text}")  # fmt: skip
-    add("--upstream-keepalive", type=_seconds, default=0.0, metavar="SECONDS",
+    add("--upstream-keepalive", type=time_word, default=0.0, metavar="SECONDS",
         help="silence after which a gRPC connection in use is tried by a ping; default: 0, never")  # fmt: skip
     add("--upstream-balance", choices=BALANCES, default=BALANCES[0],
         help="which of the addresses of a name gRPC calls; default: %(default)s")  # fmt: skip
-    add("--upstream-connections", type=_number, default=0, metavar="COUNT",
+    add("--upstream-connections", type=number_word, default=0, metavar="COUNT",
         help="gRPC: connections that share the calls (default: 1); HTTP: at most (default: any)")  # fmt: skip
-    add("--buffer", type=_mebibytes, default=0, metavar="MIB",
+    add("--buffer", type=mebibytes_word, default=0, metavar="MIB",
         help="MiB of events to keep to resume streams of an upstream that cannot; default: 0")  # fmt: skip
     add("--push", choices=PUSH, default=PUSH[0],
         help="who keeps push notification configs and delivers: pass: the upstream; own: the gateway, from its store;"
@@ -68,27 +68,6 @@ def parser() -> argparse.ArgumentParser:
     add("--forward", action="append", type=name_word, default=[], metavar="NAME",
         help=f"a header of callers that goes on, beside {', '.join(FORWARDED + CREDENTIALS)}")  # fmt: skip
     return made
-
-
-def _number(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
-    return int(text)
-
-
-def _mebibytes(text: str) -> int:
-    """Bytes."""
-    return _number(text) * 1024 * 1024
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= LONGEST:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds up to {LONGEST}")
-    return seconds
 
 
 def _tls(ca: str | None, cert: str | None, key: str | None) -> Tls | None:

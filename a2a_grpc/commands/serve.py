@@ -21,11 +21,11 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, cast
 
 from a2a_grpc import cards, config, demo, telemetry_logs, workers
-from a2a_grpc.adapters.process import process
+from a2a_grpc.adapters.process import MOST_BYTES, process
 from a2a_grpc.agent import Agent
 from a2a_grpc.call import GRPC, JSONRPC, V1
 from a2a_grpc.commands.call import ACTIONS
-from a2a_grpc.commands.words import UsageError, message_params, options_parser
+from a2a_grpc.commands.words import UsageError, mebibytes_word, message_params, options_parser, time_word
 from a2a_grpc.errors import scrubbed
 from a2a_grpc.gateway import Upstream
 from a2a_grpc.opening import part
@@ -39,6 +39,10 @@ EASE: Final = 10_000
 """By how many the objects that cycles are made of grow before Python looks for lost ones; its own default is 700."""
 
 
+EXEC: Final = {"lines": "exec_lines", "most_bytes": "exec_output", "most_seconds": "exec_seconds"}
+"""What flags say of the program of `--exec`, by the names that `process` has for it."""
+
+
 def parser() -> argparse.ArgumentParser:
     """What follows `a2a-grpc serve`."""
     made = options_parser("a2a-grpc serve", "Serves an agent on every wire.")
@@ -46,11 +50,16 @@ def parser() -> argparse.ArgumentParser:
     add = made.add_argument
     add("--exec", metavar="COMMAND", help="serve a program: each message goes to its input, its output is the answer")
     add("--exec-lines", action="store_true", help="the program of --exec speaks JSON lines")
+    add("--exec-output", type=mebibytes_word, default=MOST_BYTES, metavar="MIB",
+        help="MiB that the program of --exec may print in one turn; 0: any number; default: 16")  # fmt: skip
+    add("--exec-seconds", type=time_word, default=0.0, metavar="SECONDS",
+        help="how long the program of --exec may run for one turn; default: 0, any time")  # fmt: skip
     return made
 
 
-def program(command: str, lines: bool) -> Agent:
-    """An agent that is a program, named after it. Raises UsageError where there is no such program."""
+def program(command: str, **settings: Any) -> Agent:
+    """An agent that is a program, named after it. settings: of `process`. Raises UsageError where there is no such
+    program."""
     try:
         words = shlex.split(command)
     except ValueError as fault:
@@ -59,7 +68,7 @@ def program(command: str, lines: bool) -> Agent:
         raise UsageError(f"--exec: there is no program {words[0] if words else command!r}")
     name = os.path.basename(words[0])
     agent = Agent(name=name, description=f"Runs {name}.", version="1.0.0", skills=[])
-    agent.handle(process(words, lines=lines))
+    agent.handle(process(words, **settings))
     return agent
 
 
@@ -107,11 +116,12 @@ class Ready(NamedTuple):
 def ready(words: Sequence[str]) -> Ready:
     """What is to be served."""
     arguments = vars(parser().parse_args(words))
-    target, command, lines = (arguments.pop(name) for name in ("target", "exec", "exec_lines"))
+    target, command = arguments.pop("target"), arguments.pop("exec")
+    settings = {name: arguments.pop(flag) for name, flag in EXEC.items()}
     if target and command:
         raise UsageError("--exec stands in place of MODULE:AGENT")
     if command:
-        return Ready(arguments, lambda: program(command, lines))
+        return Ready(arguments, lambda: program(command, **settings))
     return Ready(arguments, lambda: load_target(target) if target else demo.agent)
 
 

@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 from a2a_grpc import protojson
 from a2a_grpc.protojson_values import json_of
 from a2a_grpc.tasks.handle import SCHEMA_TYPE
-from a2a_grpc.tasks.state import TERMINAL, state_name
+from a2a_grpc.tasks.state import INTERRUPTED, TERMINAL, state_name
 
 CONTROL: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -47,10 +47,11 @@ def part_words(part: v1.Part) -> str:
 
 
 class Teller:
-    """Tells events, tasks and messages. live: whether notes are of the moment, on a terminal."""
+    """Tells events, tasks and messages. live: whether notes are of the moment, on a terminal; ids: whether the id of a
+    task that waits for an answer is told, for who will answer with another command; default True."""
 
-    def __init__(self, out: TextIO, notes: TextIO, *, live: bool) -> None:
-        self._out, self._notes, self._live = out, notes, live
+    def __init__(self, out: TextIO, notes: TextIO, *, live: bool, ids: bool = True) -> None:
+        self._out, self._notes, self._live, self._ids = out, notes, live, ids
         self._open = self._noted = False
 
     def event(self, event: v1.StreamResponse) -> None:
@@ -60,7 +61,7 @@ class Teller:
             update = event.artifact_update
             self._parts(update.artifact.parts, goes_on=update.append)
         elif kind == "status_update":
-            self._status(event.status_update.status)
+            self._status(event.status_update.status, event.status_update.task_id)
         elif kind == "task":
             self.task(event.task)
         elif kind == "message":
@@ -71,7 +72,7 @@ class Teller:
         """A task as it stands."""
         for artifact in task.artifacts:
             self._parts(artifact.parts)
-        self._status(task.status)
+        self._status(task.status, task.id)
 
     def told(self, found: Message) -> None:
         """Any answer of an agent; what has no words of its own as JSON."""
@@ -85,8 +86,8 @@ class Teller:
         """What a message was answered with."""
         if found.HasField("task"):
             self.task(found.task)
-            if found.task.status.state not in TERMINAL:
-                self.note(f"task {found.task.id}")
+            if found.task.status.state not in TERMINAL | INTERRUPTED:
+                self.lasting(f"task {found.task.id}")
         else:
             self._parts(found.message.parts)
             self.end()
@@ -124,6 +125,12 @@ class Teller:
             self._notes.write(f"… {plain(text)}\n")
         self._notes.flush()
 
+    def lasting(self, text: str) -> None:
+        """News that are needed later, such as the id of a task that waits for an answer, and stay."""
+        self.end()
+        self._notes.write(f"… {plain(text)}\n")
+        self._notes.flush()
+
     def end(self) -> None:
         """End the line that is being written, and take the note away."""
         self._clear()
@@ -150,7 +157,7 @@ class Teller:
                 self.line(part_words(part))
         self._out.flush()
 
-    def _status(self, status: v1.TaskStatus) -> None:
+    def _status(self, status: v1.TaskStatus, task_id: str) -> None:
         texts = [part.text for part in status.message.parts if part.WhichOneof("content") == "text"]
         others: list[Any] = [part for part in status.message.parts if part.WhichOneof("content") != "text"]
         words, prefix = "\n".join(texts), PREFIXES.get(status.state)
@@ -163,6 +170,8 @@ class Teller:
             self.line((f"{prefix}: {words}" if words and prefix.isalpha() else prefix + words).rstrip(": "))
         self._parts(others)
         self.end()
+        if self._ids and status.state in INTERRUPTED and task_id:
+            self.lasting(f"task {task_id}")
 
 
 _WORDS: Final[Mapping[type[Message], Callable[[Teller, Any], None]]] = {

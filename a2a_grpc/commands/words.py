@@ -34,6 +34,13 @@ BINDING_WORDS: Final = {"jsonrpc": JSONRPC, "rest": REST, "http+json": REST, "gr
 """Wires as they are typed."""
 
 
+LONGEST: Final = 86_400
+"""Seconds of the longest time that a flag may say."""
+
+ABSENT: Final = object()
+"""In the place of a JSON value that was not given, since null is one."""
+
+
 class UsageError(Exception):
     """The user asked for something that cannot be; the text is the one line that is shown."""
 
@@ -130,6 +137,26 @@ def seconds_word(text: str) -> float:
     raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
 
 
+def number_word(text: str) -> int:
+    """A whole number, 0 or more."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def mebibytes_word(text: str) -> int:
+    """A number of MiB, as bytes."""
+    return number_word(text) * 1024 * 1024
+
+
+def time_word(text: str) -> float:
+    """A time in seconds, 0 or more."""
+    with suppress(ValueError):
+        if 0 <= (seconds := float(text)) <= LONGEST:
+            return seconds
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds up to {LONGEST}")
+
+
 def header_word(text: str) -> tuple[str, str]:
     """Name and value of `'Name: value'`."""
     name, mark, value = map(str.strip, text.partition(":"))
@@ -166,14 +193,15 @@ def file_word(path: str) -> v1.Part:
 def message_params(
     *,
     text: str = "",
-    data: Any = None,
+    data: Any = ABSENT,
     files: Sequence[v1.Part] = (),
     message_id: str = "",
     task: str | None = None,
     context: str | None = None,
 ) -> dict[str, Any]:
-    """The parameters of a message to send, as JSON; message_id: default a new one."""
-    parts = [{"text": text}] * bool(text) + [{"data": data}] * (data is not None)
+    """The parameters of a message to send, as JSON; data: a JSON value, null too; message_id: default a new
+    one."""
+    parts = [{"text": text}] * bool(text) + [{"data": data}] * (data is not ABSENT)
     parts += [protojson.encode(file) for file in files]
     message = {"messageId": message_id or uuid.uuid4().hex, "role": "ROLE_USER", "parts": parts}
     return {"message": message | {k: v for k, v in (("taskId", task), ("contextId", context)) if v}}
