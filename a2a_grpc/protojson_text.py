@@ -70,14 +70,14 @@ def to_base64(value: bytes) -> str:
     return b2a_base64(value, newline=False).decode()
 
 
-def loads(body: bytes | str, *, spare: bool = False) -> Any:
+def loads(body: bytes | bytearray | str, *, spare: bool = False) -> Any:
     """The JSON value of a body. Raises ParseError for what is not JSON, not UTF-8, holds an unpaired surrogate, NaN, an
     infinite number or a member twice, or is nested deeper than 1024 levels (RPC-09, JSON-19, JSON-22, BL-26, BL-27).
 
     spare: whether large base64 in members called `raw` may be left out as `Held`, as `decode` takes it; default False.
     """
     held: list[Held] = []
-    if spare and isinstance(body, bytes) and len(body) > LARGE and pybase64 is not None:
+    if spare and not isinstance(body, str) and len(body) > LARGE and pybase64 is not None:
         body = _spared(body, held)
     try:
         value = orjson.loads(body)
@@ -93,7 +93,7 @@ def loads(body: bytes | str, *, spare: bool = False) -> Any:
     return value
 
 
-def _is_plain(value: Any, body: bytes | str) -> bool:
+def _is_plain(value: Any, body: bytes | bytearray | str) -> bool:
     """Whether a text is its value as it is written here, and so has no member twice."""
     try:
         return bool(orjson.dumps(value) == body)
@@ -101,10 +101,10 @@ def _is_plain(value: Any, body: bytes | str) -> bool:
         return False
 
 
-def _spared(body: bytes, held: list[Held]) -> bytes:
+def _spared(body: bytes | bytearray, held: list[Held]) -> bytes | bytearray:
     """The body with marks instead of large base64, which is `held`. A quotation mark after a brace or a comma that is
     not the beginning of a member's name is no JSON, with the mark or without."""
-    pieces: list[bytes] = []
+    pieces: list[bytes | bytearray] = []
     source, done, at = memoryview(body), 0, body.find(b'"')
     for _ in range(_HOPS):
         if at < 0:
@@ -138,7 +138,7 @@ def _members(value: Any, held: list[Held]) -> int:
     return count
 
 
-def _has_colons(raw: bytes, number: int) -> bool:
+def _has_colons(raw: bytes | bytearray, number: int) -> bool:
     """Whether a text has just so many colons. Looking for few in a long one is much quicker than counting."""
     if number * _FEW > len(raw):
         return raw.count(b":") == number
@@ -148,7 +148,7 @@ def _has_colons(raw: bytes, number: int) -> bool:
     return raw.find(b":", at + 1) < 0
 
 
-def _colons(raw: bytes) -> int:
+def _colons(raw: bytes | bytearray) -> int:
     """How many colons of valid JSON are outside of strings: every second piece between unescaped quotes is outside."""
     if b"\\" in raw:
         raw = raw.replace(b"\\\\", b"").replace(b'\\"', b"")

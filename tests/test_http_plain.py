@@ -18,6 +18,7 @@ from a2a_grpc.bindings.streams import Streams
 from a2a_grpc.bindings.wire import HttpReply
 from a2a_grpc.config import Options
 from tests.fakes import FakeService
+from tests.turns import until
 
 BODY = b'{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"t"}}'
 LAST = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
@@ -122,8 +123,8 @@ CLOSING = {
 
 
 @contextlib.asynccontextmanager
-async def serving(**more: Any) -> AsyncIterator[HttpHost]:
-    options, service = Options(http="127.0.0.1:0", max_request_bytes=2000, **more), FakeService()
+async def serving(service: FakeService | None = None, most: int = 2000, **more: Any) -> AsyncIterator[HttpHost]:
+    options, service = Options(http="127.0.0.1:0", max_request_bytes=most, **more), service or FakeService()
 
     async def card(request: Any, origin: str) -> HttpReply:
         return HttpReply(200, {"content-type": "application/json", "etag": '"e"', "content-length": "2"}, b"{}")
@@ -182,12 +183,57 @@ def test_every_request_is_answered_as_aiohttp_would(monkeypatch: pytest.MonkeyPa
         assert [status for status, _ in judge] == [b"400"]
 
 
+LARGE_HERE = pytest.mark.parametrize("large", [http_plain.LARGE, 5])
+"""Bytes of a rest from which on it is received in one place."""
+
+
+@LARGE_HERE
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 @pytest.mark.parametrize("name", PLAIN)
-def test_a_body_may_come_in_pieces(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_a_body_may_come_in_pieces(monkeypatch: pytest.MonkeyPatch, name: str, loop: str, large: int) -> None:
+    monkeypatch.setattr(http_plain, "LARGE", large)
     head, _, body = PLAIN[name].partition(b"\r\n\r\n")
-    pieces = [head + b"\r\n\r\n", *(body[at : at + 9] for at in range(0, len(body), 9)), LAST]
-    short, judge, _ = run("uvloop", both(monkeypatch, pieces))
+    pieces = [head + b"\r\n\r\n", *(body[at : at + 9] for at in range(0, len(body), 9))]
+    short, judge, _ = run(loop, both(monkeypatch, [*pieces, LAST]))
     assert short == judge
+    assert run(loop, both(monkeypatch, [*pieces[:-1], pieces[-1] + LAST]))[:2] == (short, judge)
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+@pytest.mark.requirement("BL-39")
+def test_a_large_body_is_what_was_sent_and_the_connection_goes_on(loop: str) -> None:
+    """Each as it comes from the system, in whatever pieces: more than there is room for at first."""
+
+    async def work() -> None:
+        ids = ["t" * size for size in (3, 3_000_000, 70_000, 400_000, 3)]
+        bodies = [BODY.replace(b'"t"', b'"%b"' % ident.encode()) for ident in ids]
+        service = FakeService()
+        async with serving(service, 2**24) as host:
+            reader, writer = await asyncio.open_connection(*host.address.split(":"))
+            for body in bodies:
+                writer.write(post(body=body))
+                head = await reader.readuntil(b"\r\n\r\n")
+                await reader.readexactly(int(re.findall(rb"content-length: (\d+)", head)[0]))
+            assert len(host._plain.connections) == 1 and not host._aside.connections
+            writer.close()
+        assert [request.id for request, _ in service.calls] == ids
+
+    run(loop, work())
+
+
+async def test_who_announces_a_large_body_is_given_no_room_for_what_has_not_come() -> None:
+    async with serving(most=2**24) as host:
+        _, writer = await asyncio.open_connection(*host.address.split(":"))
+        writer.write(post(body=b"[" * 100_000, size=b"16000000"))
+        await until(lambda: [one for one in host._plain.connections if one._parts])
+        [connection] = host._plain.connections
+        await until(lambda: connection._missing == 16_000_000 - 100_000)
+        assert sum(map(len, connection._parts)) == 100_000
+        writer.write(b"[" * 2_000_000)
+        await until(lambda: connection._missing == 16_000_000 - 2_100_000)
+        assert [len(part) for part in connection._parts] == [16_000_000]
+        writer.transport.abort()
+        await until(lambda: not host._plain.connections and not host.running)
 
 
 async def test_a_connection_with_plain_requests_stays_on_the_short_way() -> None:
@@ -231,10 +277,12 @@ async def test_a_large_answer_is_written_as_a_small_one_is(monkeypatch: pytest.M
         assert await exchange(host, [PLAIN["a post"], LAST]) == small
 
 
+@LARGE_HERE
 @pytest.mark.requirement("BL-39")
-async def test_a_body_whose_rest_stays_away_is_a_bad_request() -> None:
+async def test_a_body_whose_rest_stays_away_is_a_bad_request(monkeypatch: pytest.MonkeyPatch, large: int) -> None:
+    monkeypatch.setattr(http_plain, "LARGE", large)
     async with serving(stall_timeout=0.1) as host:
-        [(status, body)] = await exchange(host, [post()[:-5]])
+        [(status, body)] = await exchange(host, [post()[:-9]])
     assert status == b"200" and b"The rest of the body did not come" in body
 
 

@@ -36,7 +36,12 @@ AHEAD: Final = 65_536
 """Bytes that may come before the answer to the request before them; then nothing is read until that is given."""
 
 LARGE: Final = 65_536
-"""Bytes of a body from which on it is written by itself, rather than copied behind its head."""
+"""Bytes of a body from which on it is written by itself, rather than copied behind its head; and of the rest of one
+from which on it is received in one place."""
+
+SHARE: Final = 8
+"""What must be there of a body before there is room for all of it: so nobody is given more than eight times the memory
+that they have paid for with bytes."""
 
 _LINE: Final = re.compile(rb"(GET|POST|DELETE) (/(?!/)[!\"$-~]*) HTTP/1\.1")
 _HEADERS: Final = re.compile(rb"(?:\r\n[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~]*)+")
@@ -110,6 +115,7 @@ class PlainConnection(asyncio.Protocol):
         "_missing",
         "_parts",
         "_read",
+        "_size",
         "_task",
         "_told",
         "_used",
@@ -121,8 +127,8 @@ class PlainConnection(asyncio.Protocol):
         self._host = host
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[None] | None = None
-        self._parts: list[bytes] = []
-        self._missing = 0
+        self._parts: list[bytes | bytearray] = []
+        self._size = self._missing = 0
         self._body: asyncio.Future[None] | None = None
         self._ahead = b""
         # Callers mostly repeat themselves: what the last line and the last headers said is kept, and shared by all
@@ -179,7 +185,8 @@ class PlainConnection(asyncio.Protocol):
             if read is None or told is None or told[1] > self._host.options.max_request_bytes:
                 self._hand_over(data)
                 return
-            headers, self._missing = told
+            headers, self._size = told
+            self._missing = self._size
             asked = HttpRequest(*read, headers)
             self._task = self._loop.create_task(self._serve(asked, asked.path))
             data = data[end + 4 :]
@@ -188,6 +195,8 @@ class PlainConnection(asyncio.Protocol):
             self._missing -= len(data)
             if not self._missing:
                 _settle(self._body)
+            elif LARGE < self._missing < (self._size - self._missing) * SHARE:
+                self.transport.set_protocol(_Room(self, self._room()))
         elif data:
             self._parts.append(data[: self._missing])
             self._ahead += data[self._missing :]
@@ -195,6 +204,21 @@ class PlainConnection(asyncio.Protocol):
             _settle(self._body)
             if len(self._ahead) > AHEAD:
                 self.transport.pause_reading()
+
+    def _room(self) -> memoryview:
+        """Have one place for the body, with what there is of it; where the rest of it belongs."""
+        come = b"".join(self._parts)
+        whole = bytearray(self._size)
+        whole[: len(come)] = come
+        self._parts = [whole]
+        return memoryview(whole)[len(come) :]
+
+    def received(self, count: int) -> None:
+        """Learn that so many more bytes of the body are in their place."""
+        self._missing -= count
+        if not self._missing:
+            self.transport.set_protocol(self)
+            _settle(self._body)
 
     def _hand_over(self, data: bytes) -> None:
         """Let the other protocol go on, from these bytes."""
@@ -253,7 +277,7 @@ class PlainConnection(asyncio.Protocol):
             ahead, self._ahead = self._ahead, b""
             self._hand_over(ahead)
 
-    async def _rest(self) -> bytes:
+    async def _rest(self) -> bytes | bytearray:
         """The body. Raises ParseError when its rest stays away for `stall_timeout` seconds."""
         before = -1
         while self._missing:
@@ -264,7 +288,7 @@ class PlainConnection(asyncio.Protocol):
             await asyncio.wait((self._body,), timeout=self._host.options.stall_timeout)
         return self._whole()
 
-    def _whole(self) -> bytes:
+    def _whole(self) -> bytes | bytearray:
         return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
 
     def _write(self, answer: HttpReply) -> None:
@@ -303,6 +327,37 @@ class PlainConnection(asyncio.Protocol):
                     return False
         finally:
             await answer.chunks.aclose()
+
+
+class _Room(asyncio.BufferedProtocol):
+    """A connection while the rest of a large body comes, which the loop writes to where it stays."""
+
+    __slots__ = ("_connection", "_rest")
+
+    def __init__(self, connection: PlainConnection, rest: memoryview) -> None:
+        self._connection = connection
+        self._rest = rest
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Room for what comes next, and for nothing after the body."""
+        return self._rest
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """So much has come."""
+        self._rest = self._rest[nbytes:]
+        self._connection.received(nbytes)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The caller has gone."""
+        self._connection.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """The reader falls behind."""
+        self._connection.pause_writing()
+
+    def resume_writing(self) -> None:
+        """The reader has caught up."""
+        self._connection.resume_writing()
 
 
 def _uncancel() -> None:

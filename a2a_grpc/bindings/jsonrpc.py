@@ -160,7 +160,7 @@ def _peek(request: HttpRequest, envelope: _Envelope) -> None:
             _open(request.body, envelope)
 
 
-def _open(body: bytes, envelope: _Envelope, spare: bool = False) -> tuple[str, Any]:
+def _open(body: bytes | bytearray, envelope: _Envelope, spare: bool = False) -> tuple[str, Any]:
     """Method name and params of a request object; what is learnt on the way goes into the envelope (RPC-07, RPC-09).
     spare: see `loads`."""
     value = loads(body, spare=spare)

@@ -79,7 +79,7 @@ class Mounts:
         self._probes = {HEALTH: lambda: True, READY: ready}
 
     async def answer(
-        self, asked: HttpRequest, origin: str, read: Callable[[], Awaitable[bytes]] | None = None
+        self, asked: HttpRequest, origin: str, read: Callable[[], Awaitable[bytes | bytearray]] | None = None
     ) -> tuple[Answer, Refuse]:
         """The answer to a request, and how to refuse the request if a stream cannot be begun.
 

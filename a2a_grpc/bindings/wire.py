@@ -75,7 +75,7 @@ class HttpRequest:
     path: str
     query: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    body: bytes = field(default=b"", repr=False)
+    body: bytes | bytearray = field(default=b"", repr=False)
     certificate: Certificate | None = None
     peer: str = ""
 
