@@ -136,7 +136,7 @@ class Bridge:
             return await self._asked(offer, context, found)
         except (A2AError, TimeoutError) as fault:
             told = f"{fault.reason}: {fault.message}" if isinstance(fault, A2AError) else str(fault)
-            return _refused(told or "The agent did not answer.")
+            return _refused(told or "The agent did not answer.", *getattr(fault, "__notes__", ()))
 
     def _begin(self, offer: Offer, given: Mapping[str, Any]) -> Run:
         message = v1.Message()
@@ -151,13 +151,18 @@ class Bridge:
         return offer.agent.stream(message, **told)
 
     async def _followed(self, context: Context, run: Run) -> Result:
-        """The result of a run, of which the host hears meanwhile."""
+        """The result of a run, of which the host hears meanwhile. A fault on the way says which task it was about."""
         count = 0
-        async for update in run:
-            if update.kind == "status" and update.text:
-                count += 1
-                await context.session.report_progress(count, message=update.text)
-        return await run.result()
+        try:
+            async for update in run:
+                if update.kind == "status" and update.text:
+                    count += 1
+                    await context.session.report_progress(count, message=update.text)
+            return await run.result()
+        except (A2AError, TimeoutError) as fault:
+            if run.run_id:
+                fault.add_note(f"The agent was at work on task {run.run_id}, which may go on without this call.")
+            raise
 
     # -- questions
 
@@ -254,8 +259,8 @@ def _numbered(name: str) -> Sequence[str]:
     return [name, *(f"{name}_{number}" for number in range(2, 1000))]
 
 
-def _refused(text: str) -> types.CallToolResult:
-    return types.CallToolResult(content=[_text(text)], is_error=True)
+def _refused(*texts: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[_text(text) for text in texts], is_error=True)
 
 
 def _text(text: str) -> types.TextContent:

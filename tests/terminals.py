@@ -11,12 +11,13 @@ import re
 import signal
 import sys
 import termios
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
 from tests.test_cli import ENVIRONMENT, PATIENCE
 
 CTRL_C, CTRL_D = "\x03", "\x04"
+COMMAND = sys.executable, "-m", "a2a_grpc"
 ERASED = re.compile(r"[^\n]*\r\x1b\[K")
 """What stood in a line and was taken away."""
 CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
@@ -74,11 +75,11 @@ def _owned() -> None:
 
 
 @asynccontextmanager
-async def terminal(*words: str) -> AsyncIterator[Terminal]:
-    """`a2a-grpc` with these words on a terminal."""
+async def terminal(*words: str, program: Sequence[str] = COMMAND) -> AsyncIterator[Terminal]:
+    """`a2a-grpc`, or another program, with these words on a terminal."""
     keys, screen = os.openpty()
     try:
-        command = sys.executable, "-m", "a2a_grpc", *words
+        command = *program, *words
         process = await asyncio.create_subprocess_exec(
             *command,
             stdin=screen,

@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from a2a_grpc.bindings import sse
 from a2a_grpc.call import V03, V1
 from a2a_grpc.client import Client
 from a2a_grpc.client_auth import Tls
+from a2a_grpc.client_dial import RECONNECT_MS
+from a2a_grpc.client_retries import Retries
 from tests.fakes import status
 from tests.fronts import PATIENCE, asking, failure
 from tests.peers import listening
@@ -93,6 +96,26 @@ async def test_a_stream_without_end_is_read_no_faster_than_its_reader_wants_and_
             async with asyncio.timeout(1.0):
                 async for _ in client.stream(asking("x")):
                     pass
+
+
+async def test_a_connection_that_is_lost_is_tried_again_within_the_time_of_one_call_however_long_it_was_away() -> None:
+    tried: list[float] = []
+    clock = asyncio.get_running_loop().time
+
+    async def away(_: Any, writer: asyncio.StreamWriter) -> None:
+        tried.append(clock())
+        writer.transport.abort()
+
+    server = await asyncio.start_server(away, "127.0.0.1", 0)
+    address = "{}:{}".format(*server.sockets[0].getsockname())
+    async with server, Client(f"grpc://{address}", timeout=PATIENCE, retries=None) as client:
+        while len(tried) < 9:
+            assert type(await failure(client.get("t"))) is errors.UnavailableError
+            await asyncio.sleep(0.01)  # calls fail at once meanwhile
+    pauses = [after - before for before, after in pairwise(tried)]
+    assert min(pauses[-3:]) < 2 * RECONNECT_MS / 1000, pauses
+    told = Retries()
+    assert sum(told.first * 2**failures for failures in range(told.attempts - 1)) >= RECONNECT_MS / 1000
 
 
 @VERSIONS

@@ -12,7 +12,9 @@ from a2a_stubs import v1
 from a2a_grpc.agent import Agent, Skill
 from a2a_grpc.cli import main
 from a2a_grpc.client import Client as Caller
+from a2a_grpc.client_retries import Retries
 from a2a_grpc.testing import serve
+from tests.proxies import proxy
 from tests.test_cli import ENVIRONMENT, PATIENCE
 
 pytest.importorskip("mcp", reason="needs mcp")
@@ -211,6 +213,36 @@ async def test_the_command_speaks_over_its_standard_input_and_output(mode: Any) 
         words = server.http_url, "--binding", "grpc"
         async with Client(command(*words), mode=mode, elicitation_callback=answered) as client:
             assert texts(await client.call_tool("ask", {"message": "name"}))[0] == "One Ann pot."
+
+
+@pytest.mark.parametrize("binding", ["JSONRPC", "HTTP+JSON", "GRPC"])
+async def test_an_agent_that_is_lost_in_the_middle_of_a_call_is_told_and_called_again_when_it_is_back(
+    binding: str,
+) -> None:
+    begun, settings = asyncio.Event(), {"binding": binding, "retries": Retries(patience=0.5)}
+
+    async def heard(*_: Any) -> None:
+        begun.set()
+
+    async with proxy("") as way, AsyncExitStack() as stack:
+        public = {"public_url": f"http://{way.address}", "public_grpc": way.address}
+        server = await stack.enter_async_context(serve(shop(), **public))
+        way.target = server.grpc_address if binding == "GRPC" else server.http_address
+        made = await stack.enter_async_context(bridge([server.http_url], **settings))
+        client = await stack.enter_async_context(Client(made.server(), mode="legacy"))
+        call = asyncio.create_task(client.call_tool("ask", {"message": "wait"}, progress_callback=heard))
+        await asyncio.wait_for(begun.wait(), PATIENCE)
+        way.refuses = True
+        way.cut()
+        lost = await asyncio.wait_for(call, PATIENCE)
+        assert lost.is_error and texts(lost)[0].startswith("UNAVAILABLE: ")
+        task_id = texts(lost)[1].split("at work on task ")[1].split(",")[0]
+        away = await client.call_tool("ask", {"message": "hello"})
+        assert away.is_error and len(texts(away)) == 1 and texts(away)[0].startswith("UNAVAILABLE: ")
+        way.refuses = False
+        assert texts(await client.call_tool("ask", {"message": "hello"}))[0] == "hello  0"
+        answer = await client.call_tool("ask", {"message": "more", "task_id": task_id})
+        assert texts(answer)[0].startswith("UNSUPPORTED_OPERATION"), texts(answer)
 
 
 def test_an_agent_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:

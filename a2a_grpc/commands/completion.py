@@ -17,9 +17,10 @@ PROG: Final = "a2a-grpc"
 
 
 class Flag(NamedTuple):
-    """A flag of a command: its spellings, the words that may follow it (empty: any), and what it means."""
+    """A flag of a command: its spellings, whether a word follows it, which ones may (empty: any), and what it means."""
 
     spellings: Sequence[str]
+    takes: bool
     choices: Sequence[str]
     meaning: str
 
@@ -36,7 +37,8 @@ def _words(parser: argparse.ArgumentParser) -> Words:
     for action in parser._actions:
         given = [str(choice) for choice in action.choices or ()]
         if action.option_strings:
-            flags.append(Flag(action.option_strings, given, (action.help or "").replace("%%", "%")))
+            meaning = (action.help or "").replace("%%", "%")
+            flags.append(Flag(action.option_strings, action.nargs != 0, given, meaning))
         else:
             choices += given
     return Words(flags, choices)
@@ -82,13 +84,15 @@ def _fish(tables: Tables) -> str:
     for name, words in tables.items():
         begin = f"complete -c {PROG} -n '__fish_seen_subcommand_from {name}'"
         if words.choices:
-            made.append(f"{begin} -a {shlex.quote(' '.join(words.choices))}")
+            made.append(f"{begin} -f -a {shlex.quote(' '.join(words.choices))}")
         for flag in words.flags:
             spelled = " ".join(
                 f"-l {spelling[2:]}" if spelling.startswith("--") else f"-s {spelling[1:]}"
                 for spelling in flag.spellings
             )
-            values = f" -x -a {shlex.quote(' '.join(flag.choices))}" if flag.choices else ""
+            values = " -r -F" if flag.takes else ""
+            if flag.choices:
+                values = f" -x -a {shlex.quote(' '.join(flag.choices))}"
             made.append(f"{begin} {spelled}{values} -d {shlex.quote(flag.meaning)}")
     return "\n".join(made)
 
