@@ -101,6 +101,7 @@ class Call:
     request_metadata: v0.3 request metadata without a place in v1.0 (L-14); empty in v1.0.
     attributes: room for interceptors to pass something on; empty by default.
     takes_ready: whether the caller also takes a `Ready` for an answer; default False.
+    path: of the HTTP request, still percent-encoded, below the place where the agent is; "" on gRPC.
     """
 
     operation: str
@@ -118,6 +119,7 @@ class Call:
     request_metadata: Mapping[str, Any] = field(default_factory=dict)
     attributes: dict[str, Any] = field(default_factory=dict)
     takes_ready: bool = False
+    path: str = field(default="", repr=False)
 
 
 Interceptor = Callable[[Call, Message], AbstractAsyncContextManager[None]]

@@ -63,6 +63,9 @@ UNREACHABLE: Final = "UNREACHABLE"
 LONGEST_ID: Final = 128
 """Most characters of an id that a caller has made up; ours have 36."""
 
+LONGEST_PLACE: Final = 1000
+"""Most characters of a host or a path that a caller has asked for."""
+
 SHOWN: Final = 1000
 """Most characters of a message in a line at debug level."""
 
@@ -199,6 +202,9 @@ class Telemetry(Off):
         details = {f"a2a.{name}": value for name, value in shown.items() if name == "caller"} | _spoken(fields)
         if call.tenant:
             details["a2a.tenant"] = call.tenant[:LONGEST_ID]
+        if call.path:
+            details |= _server(call.metadata.get("host", "")[:LONGEST_PLACE])
+            details["url.path"] = call.path[:LONGEST_PLACE]
         labels = {OPERATION: call.operation, BINDING: call.binding, VERSION: call.version}
         act = Act(self, CALL, call.operation, labels, details, headers=call.metadata, fields=shown)
         if headers := act.headers():
@@ -429,10 +435,12 @@ def _end(act: Act, fault: BaseException | None) -> None:
 
 @lru_cache(1024)
 def _server(url: str) -> Mapping[str, Any]:
-    """Whom a request goes to; the rest of an address may hold secrets."""
+    """Whom a request goes to, by its address or `host:port`; the rest of an address may hold secrets."""
     try:
         parts = urlsplit(url if "://" in url else f"//{url}")
         port = parts.port or PORTS.get(parts.scheme)
     except ValueError:
         return {}
-    return {"server.address": parts.hostname or ""} | ({"server.port": port} if port else {})
+    if not parts.hostname:
+        return {}
+    return {"server.address": parts.hostname} | ({"server.port": port} if port else {})

@@ -263,16 +263,20 @@ async def test_a_turn_that_another_replica_takes_over_is_linked_and_its_webhooks
 async def test_spans_say_what_the_conventions_say() -> None:
     watch = Watch()
     async with serving(watch) as server:
+        port = int(server.http_address.rpartition(":")[2])
         for binding, version in WIRES:
             async with calling(server, binding, version) as client:
                 await client.get((await client.send(said("hello"))).task.id)
                 with pytest.raises(TaskNotFoundError):
                     await client.get("nobody-knows")
         await watch.until(lambda: len(watch.named("GetTask")) == 2 * len(WIRES))
-    shown = []
+    shown, paths = [], []
     for span in watch.named("GetTask"):
         found = dict(span.attributes or {})
         names = ("a2a.binding", "a2a.version", "rpc.method", "http.route", "a2a.code")
+        place = [found.get(name) for name in ("server.address", "server.port")]
+        assert place == ([None, None] if found["a2a.binding"] == GRPC else ["127.0.0.1", port])
+        paths.append(found.get("url.path", ""))
         statuses = ("rpc.response.status_code", "http.response.status_code")
         shown.append([found.get(name, "") for name in names] + [found.get(name, "") for name in statuses])
         assert span.status.status_code is StatusCode.UNSET  # who asks for what is not there is at fault
@@ -290,6 +294,8 @@ async def test_spans_say_what_the_conventions_say() -> None:
         ["HTTP+JSON", "0.3", "", "/v1/{name=tasks/*}", "OK", "", 200],
         ["HTTP+JSON", "0.3", "", "/v1/{name=tasks/*}", "TASK_NOT_FOUND", "", 404],
     ]
+    assert paths[:8] == [""] * 4 + ["/"] * 4
+    assert paths[9::2] == ["/tasks/nobody-knows", "/v1/tasks/nobody-knows"]
 
 
 @pytest.mark.requirement("SEC-07")

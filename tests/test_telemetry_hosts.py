@@ -30,7 +30,7 @@ from tests.test_telemetry_export import collecting, spans
 from tests.watched import Watch
 
 SECRET, WORDS = "k3y-of-alice", "what nobody else may read"
-CHANGING = {"a2a.task.id", "a2a.context.id"}
+CHANGING = {"a2a.task.id", "a2a.context.id", "server.port", "url.path"}
 
 
 @asynccontextmanager

@@ -170,6 +170,7 @@ def make_call(
         resume=int(last) if last.isascii() and last.isdigit() and len(last) < 19 else None,
         request_metadata=extra,
         takes_ready=version == V1,
+        path=request.path,
     )
 
 
