@@ -46,6 +46,7 @@ from a2a_grpc.opening import (
 )
 from a2a_grpc.routing import ByTenant, surround
 from a2a_grpc.service import A2AService, Owner, subject
+from a2a_grpc.store_watch import StoreWatch
 from a2a_grpc.tasks.bus import Bus, LocalBus
 from a2a_grpc.tasks.engine import Engine
 from a2a_grpc.tasks.memory import MemoryStore
@@ -111,6 +112,8 @@ class Server:
         self.streams = Streams(self.options.max_streams)
         self.ready = False
         self._started = False
+        elsewhere = isinstance(self.store, HasSchema) and not self.store.exclusive
+        self._watch = StoreWatch(self.store) if elsewhere else None
         policy = open_policy(self.options) if authenticators is None else authenticators
         self.authentication = None if policy is None else auth.Authentication(policy)
         """What tells who is calling, None when nobody is asked; counts `failures`."""
@@ -150,7 +153,7 @@ class Server:
                 self._grpc_host = GrpcHost(self._grpc, self.options)
                 await self._grpc_host.start()
             if self.options.http:
-                self._http_host = HttpHost(self._mounts, self.options, self.streams, ready=self._welcome)
+                self._http_host = HttpHost(self._mounts, self.options, self.streams, unready=self._unready)
                 await self._http_host.start()
         except BaseException:
             await self.stop(0)
@@ -168,6 +171,8 @@ class Server:
                 await self.engine.start()
                 await self.admin.start()
                 await asyncio.gather(*(upstream.open() for upstream in self._upstreams))
+                if self._watch is not None:
+                    self._watch.open()
             except BaseException:
                 await self.stop(0)
                 raise
@@ -195,6 +200,8 @@ class Server:
         if self._started:
             self._started = False
             await self.admin.stop()
+            if self._watch is not None:
+                await self._watch.close()
             await self.store.close()
             await self.telemetry.flush()
 
@@ -227,8 +234,13 @@ class Server:
     ) -> None:
         await self.stop()
 
-    def _welcome(self) -> bool:
-        return self.ready and all(upstream.up for upstream in self._upstreams)
+    def _unready(self) -> str:
+        """Why new work is not welcome, "" while it is."""
+        if not self.ready:
+            return "not ready"
+        if self._watch is not None and self._watch.away:
+            return "not ready: the store cannot be reached"
+        return "" if all(upstream.up for upstream in self._upstreams) else "not ready: an upstream is away"
 
     # -- addresses and embedding
 
@@ -256,7 +268,7 @@ class Server:
 
         It starts the engine with the application and stops it with it, unless the server runs already.
         """
-        host = HttpHost(self._mounts, self.options, self.streams, ready=self._welcome)
+        host = HttpHost(self._mounts, self.options, self.streams, unready=self._unready)
         application = host.application()
 
         owner = False
@@ -300,7 +312,7 @@ class Server:
                 self.streams,
                 self._door,
                 life=self.lifespan,
-                ready=self._welcome,
+                unready=self._unready,
                 serving=lambda: self._started,
                 base=lambda: self.http_url,
             )

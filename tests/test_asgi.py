@@ -48,7 +48,7 @@ def host(service: Any = None, serving: bool = True, **options: Any) -> AsgiHost:
         Streams(settings.max_streams),
         None,
         life=nothing,
-        ready=lambda: True,
+        unready=str,
         serving=lambda: serving,
         base=lambda: "",
     )

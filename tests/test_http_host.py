@@ -72,11 +72,11 @@ def mount(service, options, prefix="", aliases=()):
 
 
 @contextlib.asynccontextmanager
-async def serving(prefixes=("",), aliases=(), ready=lambda: True, **chosen):
+async def serving(prefixes=("",), aliases=(), unready=str, **chosen):
     options = Options(http="127.0.0.1:0", **chosen)
     streams, services = Streams(options.max_streams), {prefix: FakeService() for prefix in prefixes}
     mounts = [mount(service, options, prefix, aliases) for prefix, service in services.items()]
-    host = HttpHost(mounts, options, streams, ready=ready)
+    host = HttpHost(mounts, options, streams, unready=unready)
     await host.start()
     try:
         async with aiohttp.ClientSession() as client:
@@ -185,12 +185,12 @@ async def test_nothing_is_served_outside_every_prefix():
 
 
 async def test_probes_tell_life_and_readiness():
-    ready = [False]
-    async with serving(ready=lambda: ready[0]) as site:
-        for expected in (503, 200):
+    why = ["not ready: for no reason"]
+    async with serving(unready=lambda: why[0]) as site:
+        for expected, text in ((503, "not ready: for no reason\n"), (200, "ok\n")):
             async with site.get("/healthz") as live, site.get("/readyz") as probe:
-                assert (live.status, probe.status) == (200, expected)
-            ready[0] = True
+                assert (live.status, probe.status, await probe.text()) == (200, expected, text)
+            why[0] = ""
 
 
 # -- bodies

@@ -30,9 +30,9 @@ class AsgiHost:
     HTTP. options: versions, limits, error profile, reflection. streams: where open streams are counted. gate: tells who
     is calling.
 
-    life: what runs while the application does, entered and left with its lifespan. ready: whether new work is welcome.
-    serving: whether the engine runs; calls before and after get UNAVAILABLE. base: the URL under which everything is
-    reached, "" to take it from each request.
+    life: what runs while the application does, entered and left with its lifespan. unready: why new work is not
+    welcome, see Mounts. serving: whether the engine runs; calls before and after get UNAVAILABLE. base: the URL under
+    which everything is reached, "" to take it from each request.
     """
 
     def __init__(
@@ -44,13 +44,13 @@ class AsgiHost:
         gate: Gate | None,
         *,
         life: Callable[[], AbstractAsyncContextManager[None]],
-        ready: Callable[[], bool],
+        unready: Callable[[], str],
         serving: Callable[[], bool],
         base: Callable[[], str],
     ) -> None:
         self._options, self._streams = options, streams
         self._life, self._serving, self._base = life, serving, base
-        self._mounts = Mounts(mounts, options, ready)
+        self._mounts = Mounts(mounts, options, unready)
         self._running = Running()
         self._watch = Watch(options.stall_timeout)
         self._rpcs = Rpcs(servicer, options, streams, gate, refuse, lambda call: call.certificate())

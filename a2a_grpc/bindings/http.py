@@ -74,7 +74,7 @@ class HttpHost:
     """Carries mounts on a port of its own (`start`) or in an aiohttp application (`application`, `handler`).
 
     mounts: the longest prefix that fits a path wins. options: address, TLS, limits. streams: where open streams are
-    counted, shared with the other wires. ready: whether new work is welcome, for `/readyz`; default always.
+    counted, shared with the other wires. unready: why new work is not welcome, see Mounts.
     running: the requests in hand. address: `host:port` as bound, "" before `start`.
     """
 
@@ -84,9 +84,9 @@ class HttpHost:
         options: Options,
         streams: Streams,
         *,
-        ready: Callable[[], bool] = lambda: True,
+        unready: Callable[[], str] = str,
     ) -> None:
-        self._mounts = Mounts(mounts, options, ready)
+        self._mounts = Mounts(mounts, options, unready)
         self._options = options
         self._streams = streams
         self._server: asyncio.AbstractServer | None = None

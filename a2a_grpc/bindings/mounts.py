@@ -58,11 +58,11 @@ class Mount:
 
 
 class Mounts:
-    """Everything on a host. mounts: the longest prefix that fits a path wins. options: TLS, origins, limits. ready:
-    whether new work is welcome, for `/readyz`; default always. browsers: what pages may send; replaced by a host that
-    has a port of its own."""
+    """Everything on a host. mounts: the longest prefix that fits a path wins. options: TLS, origins, limits. unready:
+    why new work is not welcome, for `/readyz`, "" while it is; default "". browsers: what pages may send; replaced by
+    a host that has a port of its own."""
 
-    def __init__(self, mounts: Sequence[Mount], options: Options, ready: Callable[[], bool] = lambda: True) -> None:
+    def __init__(self, mounts: Sequence[Mount], options: Options, unready: Callable[[], str] = str) -> None:
         self.browsers = Browsers(options, options.http if options.engine == "envoy" else "")
         longest_first = sorted([mount.prefix for mount in mounts], key=len, reverse=True)
         self._prefix = re.compile(f"(?:{'|'.join(map(re.escape, longest_first))})(?=/|$)")
@@ -76,7 +76,7 @@ class Mounts:
         self._limit = options.max_request_bytes
         self._cors = Cors(options.cors_origins) if options.cors_origins else None
         self._fixed = {"strict-transport-security": HSTS} if options.tls_cert else {}
-        self._probes = {HEALTH: lambda: True, READY: ready}
+        self._probes: dict[str, Callable[[], str]] = {HEALTH: str, READY: unready}
 
     async def answer(
         self, asked: HttpRequest, origin: str, read: Callable[[], Awaitable[bytes | bytearray]] | None = None
@@ -124,8 +124,8 @@ class Mounts:
     async def _beside(self, asked: HttpRequest, origin: str) -> Answer:
         """What is asked of no wire."""
         if (probe := self._probes.get(asked.path)) is not None:
-            good = probe()
-            return _text(200 if good else 503, "ok\n" if good else "not ready\n")
+            why = probe()
+            return _text(503, f"{why}\n") if why else _text(200, "ok\n")
         if (shown := self._pages.get(asked.path)) is not None:
             return await self._page(*shown, asked, origin)
         return _text(404, "nothing is served here\n")
