@@ -93,15 +93,17 @@ async def browser() -> AsyncIterator[Any]:
 
 
 @asynccontextmanager
-async def opened(browser: Any, url: str, *, quiet: bool = True, **more: Any) -> AsyncIterator[Any]:
-    """The page at an address. quiet: nothing may be said on its console, and nothing fail."""
+async def opened(
+    browser: Any, url: str, *, quiet: bool = True, shows: str = "#message", **more: Any
+) -> AsyncIterator[Any]:
+    """The page at an address. quiet: nothing may be said on its console, and nothing fail. shows: what it shows."""
     context = await browser.new_context(permissions=["clipboard-read", "clipboard-write"], **more)
     context.set_default_timeout(PATIENCE)
     page, said = await context.new_page(), []
     page.on("console", lambda line: said.append(line.text) if line.type in ("error", "warning") else None)
     page.on("pageerror", lambda fault: said.append(str(fault)))
     await page.goto(f"{url}/inspector")
-    await page.wait_for_selector("#message")
+    await page.wait_for_selector(shows)
     yield page
     await context.close()
     assert not (quiet and said), said

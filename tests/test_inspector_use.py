@@ -218,7 +218,7 @@ async def test_each_call_is_shown_as_it_went_over_the_wire_without_secrets(brows
         await ended(page)
         await page.get_by_role("link", name="Calls").click()
         await page.locator("ol.calls summary").first.click()
-        request, answer = await page.locator("ol.calls pre").all_inner_texts()
+        request, answer = await page.locator("ol.calls > li").first.locator("pre").all_inner_texts()
         assert request.startswith(f"POST {server.http_url}/") and "A2A-Version: 1.0" in request
         assert '"method": "SendStreamingMessage"' in request and '"text": "hello you"' in request
         assert "X-API-Key: (hidden)" in request and "TASK_STATE_COMPLETED" in answer and answer.startswith("id: ")
@@ -226,6 +226,30 @@ async def test_each_call_is_shown_as_it_went_over_the_wire_without_secrets(brows
         await page.reload()
         await page.locator("#secret").wait_for(state="attached")
         assert await page.locator("#secret").input_value() == ""
+
+
+@pytest.mark.requirement("SEC-05")
+async def test_the_call_of_the_card_is_among_the_calls_also_when_it_fails(browser: Any, desk: Desk) -> None:
+    keys = auth.ApiKey({auth.hashed(SECRET): "alice"})
+    async with (
+        Server(desk.agent, options(inspector="on", public_card=False), authenticators=keys) as server,
+        opened(browser, server.http_url, quiet=False, shows="[role=alert]:not(:empty)") as page,
+    ):
+        await page.get_by_role("link", name="Calls").click()
+        refused = page.locator("ol.calls > li")
+        await refused.locator("summary").get_by_text("401").wait_for()
+        await refused.locator("summary").click()
+        request, answer = await refused.locator("pre").all_inner_texts()
+        assert request.startswith(f"GET {server.http_url}/.well-known/agent-card.json") and "UNAUTHENTICATED" in answer
+        await page.get_by_label("Credentials").select_option(label="key in a header")
+        await page.get_by_label("Secret").fill(SECRET)
+        await page.get_by_role("button", name="Connect").click()
+        given = page.locator("ol.calls > li").first
+        await given.locator("summary").get_by_text("200").wait_for()
+        await given.locator("summary").click()
+        request, answer = await given.locator("pre").all_inner_texts()
+        assert "X-API-Key: (hidden)" in request and '"name": "Desk"' in answer
+        assert SECRET not in await page.content() and await page.locator("ol.calls > li").count() == 2
 
 
 @pytest.mark.requirement("SEC-05")

@@ -29,7 +29,7 @@ function choose() {
 /** Read the card of the address and offer its wires. */
 async function connect(attempt) {
   const address = at("address").value;
-  const card = await readCard(address, credentials());
+  const card = await readCard(address, credentials(), calls.record);
   if (connection.attempt !== attempt) return;
   connection.card = card;
   connection.places = spoken(connection.card, address.replace(/\/?$/, "/") === OWN ? OWN : null);
@@ -57,7 +57,7 @@ function show() {
     if (link.hash === `#${shown}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  at("view").replaceChildren(connection.caller || shown === "card" ? VIEWS[shown](rest.join("/")) : h("p", {}, connection.attempt ? "Connecting…" : "Not connected."));
+  at("view").replaceChildren(connection.caller || ["card", "calls"].includes(shown) ? VIEWS[shown](rest.join("/")) : h("p", {}, connection.attempt ? "Connecting…" : "Not connected."));
 }
 
 /** Leave the server there was, at once, for the one of the form: what is said in between would reach the wrong one. */

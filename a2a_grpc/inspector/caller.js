@@ -43,6 +43,44 @@ export function credentialHeaders({ scheme, name, secret }) {
   return { Authorization: value };
 }
 
+/** An exchange that begins now, as a recorder is shown it. secret: headers with credentials. */
+function begun({ operation, params, verb, url, headers, secret, body, place }) {
+  return {
+    operation, params, verb, url, headers, secret: Object.keys(secret), body, place,
+    begun: performance.now(), status: null, answer: null, events: [], took: null,
+  };
+}
+
+function ended(exchange, record) {
+  exchange.took = Math.round(performance.now() - exchange.begun);
+  record(exchange);
+}
+
+/** What is at an address, which is no operation: its body as JSON. name: what the call is called. Throws AgentError. */
+export async function fetched(name, url, credentials, record) {
+  const secret = credentialHeaders(credentials);
+  const exchange = begun({
+    operation: name, params: null, verb: "GET", url, headers: {}, secret, body: null, place: { url, binding: "HTTP", version: "" },
+  });
+  record(exchange);
+  try {
+    // A browser would take headers of one's own along to wherever a redirect leads.
+    const redirect = exchange.secret.length ? "error" : "follow";
+    const reply = await fetch(url, { headers: secret, redirect, cache: "no-cache" });
+    exchange.status = reply.status;
+    const body = await readJson(reply, exchange);
+    const error = errorIn(reply.status, body);
+    if (error) throw error;
+    return body;
+  } catch (fault) {
+    if (fault instanceof AgentError) throw fault;
+    exchange.answer = String(fault);
+    throw new AgentError(`${url} cannot be reached from this page (${fault.message}); it may not allow other origins`);
+  } finally {
+    ended(exchange, record);
+  }
+}
+
 export class Caller {
   /** place: {url, binding, version, tenant}; credentials: see credentialHeaders; record: told of each exchange. */
   constructor(place, credentials, record) {
@@ -53,17 +91,9 @@ export class Caller {
     const { verb, url, body } = request(this.place, operation, params);
     const secret = credentialHeaders(this.credentials);
     const headers = { "A2A-Version": this.place.version, ...(body && { "Content-Type": "application/json" }), ...more };
-    const exchange = {
-      operation, params, verb, url, headers, secret: Object.keys(secret), body, place: this.place,
-      begun: performance.now(), status: null, answer: null, events: [], took: null,
-    };
+    const exchange = begun({ operation, params, verb, url, headers, secret, body, place: this.place });
     this.record(exchange);
     return { exchange, init: { method: verb, headers: { ...headers, ...secret }, body: body && JSON.stringify(body) } };
-  }
-
-  #end(exchange) {
-    exchange.took = Math.round(performance.now() - exchange.begun);
-    this.record(exchange);
   }
 
   async #fetch(exchange, init, signal) {
@@ -92,7 +122,7 @@ export class Caller {
       if (error) throw error;
       return this.#up(operation, this.place.binding === RPC ? body.result : body);
     } finally {
-      this.#end(exchange);
+      ended(exchange, this.record);
     }
   }
 
@@ -115,7 +145,7 @@ export class Caller {
         yield { id, event: this.#up(operation, this.place.binding === REST ? body : body.result) };
       }
     } finally {
-      this.#end(exchange);
+      ended(exchange, this.record);
     }
   }
 }

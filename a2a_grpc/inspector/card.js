@@ -1,7 +1,7 @@
 /* The card: where the agent is, what it can do, and what is wrong with what the card says.
    Laws: what is checked is a table; nothing is called but the card's own address. */
 
-import { AgentError, credentialHeaders, errorIn } from "./caller.js";
+import { fetched } from "./caller.js";
 import { button, h } from "./dom.js";
 import { OLD, REST, RPC } from "./operations.js";
 import { tree } from "./parts.js";
@@ -9,22 +9,10 @@ import { tree } from "./parts.js";
 const WELL_KNOWN = "/.well-known/agent-card.json";
 const SPOKEN = [RPC, REST];
 
-/** The card at an address, which is a base address or the card's own. */
-export async function readCard(address, credentials) {
+/** The card at an address, which is a base address or the card's own. record: told of the exchange. */
+export function readCard(address, credentials, record) {
   const url = address.endsWith(".json") ? address : address.replace(/\/$/, "") + WELL_KNOWN;
-  let reply;
-  try {
-    const headers = credentialHeaders(credentials);
-    // A browser would take headers of one's own along to wherever a redirect leads.
-    const redirect = Object.keys(headers).length ? "error" : "follow";
-    reply = await fetch(url, { headers, redirect, cache: "no-cache" });
-  } catch (fault) {
-    throw new AgentError(`${url} cannot be reached from this page (${fault.message}); it may not allow other origins`);
-  }
-  const body = await reply.json().catch(() => null);
-  const error = errorIn(reply.status, body) ?? (body ? null : new AgentError("The card is no JSON"));
-  if (error) throw error;
-  return body;
+  return fetched("Card", url, credentials, record);
 }
 
 /** Every interface of a card, of either version: {url, binding, version, tenant}. */

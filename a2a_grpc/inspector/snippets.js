@@ -32,6 +32,7 @@ function grpcUrl(url, secure) {
 
 /** Where gRPC is, from the card; told when there is none. */
 function buf(call, card) {
+  if (!call.params) return "# gRPC has no such call";
   const found = (card.supportedInterfaces ?? []).find(({ protocolBinding, protocolVersion }) =>
     protocolBinding === "GRPC" && protocolVersion !== OLD);
   if (!found) return "# The card lists no gRPC interface of v1.0";
