@@ -129,6 +129,19 @@ async def test_the_servicer_sees_tenant_metadata_extensions_deadline_and_resume_
     assert second.deadline is None and second.resume is None and second.extensions == ()
 
 
+@pytest.mark.requirement("EXT-02", "GRPC-04")
+async def test_callers_who_differ_in_one_value_of_their_metadata_are_told_apart():
+    fake, told = Fake(), ["urn:a", "urn:a", "urn:b", "urn:a"]
+    async with serving(fake) as channel:
+        for uri in told:
+            await channel.stub.GetTask(REQUEST, metadata=(("a2a-version", "1.0"), ("a2a-extensions", uri)))
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await channel.stub.GetTask(REQUEST, metadata=(("a2a-version", "9.9"), ("a2a-extensions", "urn:a")))
+    assert [call.extensions for call in fake.calls] == [(uri,) for uri in told]
+    assert [call.metadata["a2a-extensions"] for call in fake.calls] == told
+    assert "9.9" in caught.value.details()
+
+
 @pytest.mark.requirement("GRPC-14", "EXT-05")
 async def test_activated_extensions_come_back_in_initial_metadata():
     def answer(request, call):

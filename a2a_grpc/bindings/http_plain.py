@@ -22,7 +22,7 @@ from typing import Final, cast
 from a2a_grpc.bindings.mounts import Mounts
 from a2a_grpc.bindings.streams import Running, Streams
 from a2a_grpc.bindings.tls import of_connection
-from a2a_grpc.bindings.wire import HttpReply, HttpRequest, HttpStream
+from a2a_grpc.bindings.wire import HttpReply, HttpRequest, HttpStream, Told
 from a2a_grpc.config import Options
 from a2a_grpc.errors import A2AError, ParseError
 
@@ -53,8 +53,8 @@ _LOG: Final = logging.getLogger("a2a_grpc.http")
 _Line = tuple[str, str, str]
 """Verb, path, query."""
 
-_Told = tuple[dict[str, str], int]
-"""Headers with names in lower case, length of the body."""
+_Told = tuple[dict[str, str], int, Told]
+"""Headers with names in lower case, length of the body, what else they tell."""
 
 
 class PlainHost:
@@ -185,9 +185,9 @@ class PlainConnection(asyncio.Protocol):
             if read is None or told is None or told[1] > self._host.options.max_request_bytes:
                 self._hand_over(data)
                 return
-            headers, self._size = told
+            headers, self._size, facts = told
             self._missing = self._size
-            asked = HttpRequest(*read, headers)
+            asked = HttpRequest(*read, headers, facts=facts)
             self._task = self._loop.create_task(self._serve(asked, asked.path))
             data = data[end + 4 :]
         if self._missing >= len(data) > 0:
@@ -399,7 +399,7 @@ def _read_headers(lines: bytes) -> _Told | None:
         or headers.get("connection", "keep-alive").lower() != "keep-alive"
     ):
         return None
-    return headers, int(length)
+    return headers, int(length), Told.by(headers)
 
 
 @lru_cache(maxsize=64)

@@ -102,9 +102,9 @@ class JsonRpc:
     ) -> tuple[Operation, Message, Call]:
         if request.verb != "POST":
             raise MethodNotAllowedError(allow=("POST",))
-        if not wire.is_json(request.headers):
+        if not request.told.json:
             raise MediaTypeError
-        name, params = _open(request.body, envelope, request.headers.get(wire.VERSION_HEADER) == V1)
+        name, params = _open(request.body, envelope, request.told.version == V1)
         asked = wire.asked_version(request, pairs)
         version = wire.offered(asked, self._options) if asked else self._unasked(name, envelope.version)
         envelope.version = version

@@ -195,7 +195,7 @@ def _body(request: HttpRequest, spare: bool) -> Any:
     see `loads`."""
     if request.verb in BODILESS or not request.body or request.body.isspace():
         return None
-    if not wire.is_json(request.headers):
+    if not request.told.json:
         raise MediaTypeError
     return loads(request.body, spare=spare)
 

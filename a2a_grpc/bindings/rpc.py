@@ -21,7 +21,6 @@ from a2a_grpc.bindings.streams import Running, Stream, Streams
 from a2a_grpc.bindings.wire import (
     BASE64_READ,
     EXTENSION_HEADERS,
-    VERSION_HEADER,
     HttpRequest,
     asked_version,
     base64_bytes,
@@ -195,7 +194,10 @@ class Rpcs:
             self.running.enter()
             call: Call | None = None
             try:
-                message, call = await door.enter(request, context)
+                if door.gated:
+                    message, call = await door.enter(request, context)
+                else:
+                    message, call = door.read(request, context, door.sent(context))
                 answer = await method(message, call)
                 if call.activated:
                     await door.announce(call, context)
@@ -213,7 +215,10 @@ class Rpcs:
             stream: Stream | None = None
             call: Call | None = None
             try:
-                message, call = await door.enter(request, context)
+                if door.gated:
+                    message, call = await door.enter(request, context)
+                else:
+                    message, call = door.read(request, context, door.sent(context))
                 stream = self._streams.open(door.path, self._options.stall_timeout)
                 await door.pump(method(message, call), call, context, stream)
             except (Exception, asyncio.CancelledError) as fault:
@@ -265,15 +270,18 @@ class _Door:
     """What the handlers of one method share: the way in and the way out.
 
     name: the method's own; operation: the v1.0 name; version: of the package; path: full gRPC path; streaming: many
-    answers; old: whether messages are translated.
+    answers; old: whether messages are translated; gated: whether callers are asked who they are.
     """
 
     __slots__ = (
+        "_carrier",
         "_certificate",
         "_gate",
         "_known",
         "_metadata",
         "_options",
+        "_told",
+        "gated",
         "name",
         "old",
         "operation",
@@ -296,35 +304,46 @@ class _Door:
         self.name, self.version, self.path, self.streaming = row.name, version, row.path, row.server_streaming
         self._options = options
         self._gate = gate
+        self.gated = gate is not None
         self._certificate = certificate
         self._metadata = metadata
+        # Callers mostly repeat themselves: the last metadata, and what they say.
+        self._told: Any = None
+        self._carrier = HttpRequest("", "")
         self._known = frozenset({version} if options.strict_version and not self.old else {version, ""})
 
     async def enter(self, request: Any, context: Context) -> tuple[Any, Call]:
-        """The v1.0 message and the `Call` of a request (GRPC-04 to GRPC-06, TENANT-04). request: None if the bytes
-        could not be read."""
-        told = self._metadata(context)
-        metadata = told if isinstance(told, dict) else _joined(told)
-        caller = ANONYMOUS
-        if self._gate is not None:
-            certificate = self._certificate(context) if self._options.tls_client_ca else None
-            peer = _address(context.peer()) if self._options.failure_rate else ""
-            caller = await self._gate(Credentials(GRPC, metadata, metadata.items(), certificate, peer))
-        return self._read(request, context, metadata, caller)
+        """`read`, for whoever the gate lets in (GRPC-06)."""
+        assert self._gate is not None
+        sent = self.sent(context)
+        certificate = self._certificate(context) if self._options.tls_client_ca else None
+        peer = _address(context.peer()) if self._options.failure_rate else ""
+        told = Credentials(GRPC, sent.headers, sent.headers.items(), certificate, peer)
+        return self.read(request, context, sent, await self._gate(told))
 
-    def _read(self, request: Any, context: Context, metadata: dict[str, str], caller: Caller) -> tuple[Any, Call]:
+    def sent(self, context: Context) -> HttpRequest:
+        """The metadata of a call."""
+        told = self._metadata(context)
+        if type(told) is not tuple:
+            return HttpRequest("", "", headers=told if isinstance(told, dict) else _joined(told))
+        if told != self._told:
+            self._told, self._carrier = told, HttpRequest("", "", headers=_joined(told))
+        return self._carrier
+
+    def read(self, request: Any, context: Context, sent: HttpRequest, caller: Caller = ANONYMOUS) -> tuple[Any, Call]:
+        """The v1.0 message and the `Call` of a request (GRPC-04, GRPC-05, TENANT-04). request: None if the bytes could
+        not be read. sent: its metadata."""
         if request is None:
             raise InvalidParamsError(NOT_A_REQUEST)
         # The JSON bindings refuse such values when they read.
         if violations := unfit(request):
             raise InvalidParamsError(violations=violations)
-        carrier = HttpRequest("", "", headers=metadata)
-        if metadata.get(VERSION_HEADER, "") not in self._known:
-            self._check_version(asked_version(carrier, ()) or V03)
+        if sent.told.version not in self._known:
+            self._check_version(asked_version(sent, ()) or V03)
         extra: Mapping[str, Any] = {}
         if self.old:
             request, extra = v03.up_message(request, BASE64_READ[self._options.v03_file_bytes])
-        call = make_call(carrier, self.operation, GRPC, self.version, request, extra, caller)
+        call = make_call(sent, self.operation, GRPC, self.version, request, extra, caller)
         remaining = context.time_remaining()
         if remaining is not None:
             call.deadline = time.monotonic() + remaining

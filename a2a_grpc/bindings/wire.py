@@ -16,7 +16,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import parse_qsl
 
 from google.protobuf.message import Message
@@ -62,13 +62,40 @@ HTTP_LEVEL: Final = frozenset({401, 403, 405, 413, 415, 429, 503})
 log = logging.getLogger("a2a_grpc")
 
 
+class Told(NamedTuple):
+    """What headers or metadata say that is asked of every request: found out once for all requests that have the same.
+
+    version: the text of the version's header, "" for none; extensions, resume: see Call. json: whether the body is JSON
+    by the type's name or suffix; parameters are ignored, none at all is fine (REST-08).
+    """
+
+    version: str
+    extensions: tuple[str, ...]
+    resume: int | None
+    json: bool
+
+    @classmethod
+    def by(cls, headers: Mapping[str, str]) -> "Told":
+        """What these headers say, keys in lower case. Raises nothing."""
+        get = headers.get
+        last, kind = get("last-event-id", ""), get("content-type", "").partition(";")[0].strip().lower()
+        return cls(
+            get(VERSION_HEADER, ""),
+            extension_uris(get("a2a-extensions", ""), get("x-a2a-extensions", "")),
+            # A number that is not ours is no position; the stream then starts with the snapshot.
+            int(last) if last.isascii() and last.isdigit() and len(last) < 19 else None,
+            not kind or kind == JSON or kind.endswith("+json"),
+        )
+
+
 @dataclass(slots=True)
 class HttpRequest:
     """An HTTP request as the wires see it.
 
     verb: in upper case. path: still percent-encoded, below the mount's prefix. query: raw, without `?`.
     headers: keys in lower case, repeated ones joined with ", ". body: complete and uncompressed.
-    certificate: the client's, None without one. peer: see Credentials.
+    certificate: the client's, None without one. peer: see Credentials. facts: what the headers tell, if a host has kept
+    that from an earlier request; default None.
     """
 
     verb: str
@@ -78,6 +105,15 @@ class HttpRequest:
     body: bytes | bytearray = field(default=b"", repr=False)
     certificate: Certificate | None = None
     peer: str = ""
+    facts: Told | None = field(default=None, repr=False)
+
+    @property
+    def told(self) -> Told:
+        """What the headers tell."""
+        found = self.facts
+        if found is None:
+            found = self.facts = Told.by(self.headers)
+        return found
 
 
 @dataclass(slots=True)
@@ -130,7 +166,7 @@ def asked_version(request: HttpRequest, pairs: Collection[tuple[str, str]]) -> s
 
     Raises InvalidParamsError when they differ (VER-10). The answer need not be a version that is spoken: see `offered`.
     """
-    header = request.headers.get(VERSION_HEADER, "")
+    header = request.told.version
     told = [value for name, value in pairs if name.lower() == VERSION_HEADER] if pairs else ()
     return header if header in VERSIONS and not told else told_version(header, *told) or None
 
@@ -156,28 +192,26 @@ def make_call(
     caller: Caller = ANONYMOUS,
 ) -> Call:
     """The `Call` of a request. extra: v0.3 request metadata; caller: as the gate told."""
-    headers = request.headers
-    last = headers.get("last-event-id", "")
+    _, extensions, resume, _ = request.told
+    # By position, which is twice as quick as by name where a class has so many fields.
     return Call(
-        operation=operation,
-        binding=binding,
-        version=version,
-        tenant=message.tenant,
-        metadata=headers,
-        caller=caller,
-        extensions=extension_uris(headers.get("a2a-extensions", ""), headers.get("x-a2a-extensions", "")),
-        # A number that is not ours is no position; the stream then starts with the snapshot.
-        resume=int(last) if last.isascii() and last.isdigit() and len(last) < 19 else None,
-        request_metadata=extra,
-        takes_ready=version == V1,
-        path=request.path,
+        operation,
+        binding,
+        version,
+        message.tenant,
+        "",
+        request.headers,
+        caller,
+        extensions,
+        (),
+        None,
+        resume,
+        0,
+        extra,
+        {},
+        version == V1,
+        request.path,
     )
-
-
-def is_json(headers: Mapping[str, str]) -> bool:
-    """Whether the Content-Type is JSON by name or suffix; parameters are ignored, none at all is fine (REST-08)."""
-    name = headers.get("content-type", "").partition(";")[0].strip().lower()
-    return not name or name == JSON or name.endswith("+json")
 
 
 BASE64_READERS: Final[Mapping[str, str]] = {GRPC: "grpc-python", REST: "python-httpx"}
