@@ -24,6 +24,7 @@ from a2a_grpc.bindings.mounts import CardReader
 from a2a_grpc.bindings.wire import HttpReply, HttpRequest
 from a2a_grpc.config import Options
 from a2a_grpc.protojson import dumps
+from a2a_grpc.python310_asyncio import timeout
 from a2a_grpc.tasks.store import Counts
 from a2a_grpc.telemetry_parts import Off
 
@@ -124,7 +125,7 @@ class Admin:
     async def _count(self) -> None:
         """Ask the store; without an answer the last one stands, as the other measures are wanted most then."""
         with suppress(Exception):
-            async with asyncio.timeout(PATIENCE):
+            async with timeout(PATIENCE):
                 self._counts = await self._server.store.counts(self._server.store.now_ms())
 
     # -- requests
@@ -149,7 +150,7 @@ class Admin:
 
     async def _view(self, name: str) -> Any:
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with timeout(PATIENCE):
                 return await VIEWS[name](self._server)
         except Exception:
             log.exception("the view %s cannot be shown", name)

@@ -5,7 +5,7 @@ and no credential and nothing that was said is shown.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Any, Final, NamedTuple
 
 from a2a_grpc.content import opened
@@ -88,7 +88,7 @@ def webhook(found: Backlog, seal: Seal, now_ms: int) -> dict[str, Any]:
 
 
 def _time(ms: int) -> str:
-    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return datetime.fromtimestamp(ms / 1000, timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 async def _webhooks(server: Server, given_up: bool) -> list[dict[str, Any]]:

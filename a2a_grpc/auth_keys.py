@@ -21,6 +21,7 @@ from a2a_grpc.config import OptionError
 from a2a_grpc.errors import UnavailableError, scrubbed
 from a2a_grpc.extras import needs
 from a2a_grpc.key_files import Reread
+from a2a_grpc.python310_asyncio import timeout
 
 with needs("auth"):
     from joserfc.errors import JoseError
@@ -164,12 +165,17 @@ class RemoteKeys:
 
     async def _fetch(self) -> None:
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with timeout(PATIENCE):
                 url = self._url or await self._discovered()
                 self._keys = _read(await _document(url))
             self._since, self._delay = self._clock(), self._pause
             self._next = self._since + self._pause
-        except (aiohttp.ClientError, OSError, ValueError) as fault:  # OptionError and TimeoutError are among them
+        except (
+            aiohttp.ClientError,
+            asyncio.TimeoutError,
+            OSError,
+            ValueError,
+        ) as fault:  # ValueError: OptionError, too
             self._next = self._clock() + self._delay
             self._delay = min(LONGEST_PAUSE, max(self._delay, 0.1) * 2)
             log.warning(

@@ -7,11 +7,12 @@ here is what the operations are to a caller, in v1.0 messages.
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict
 
 from a2a_stubs import v1
 from google.protobuf.message import Message
 
+from a2a_grpc import python310_asyncio
 from a2a_grpc.call import GRPC, RESUME_EXTENSION
 from a2a_grpc.client_calls import SCHEMES, Calls
 from a2a_grpc.client_cards import Found, trusted
@@ -19,6 +20,7 @@ from a2a_grpc.client_retries import NEVER, unsent
 from a2a_grpc.client_streams import Events, Following, Source, Ways, number_of, settled
 from a2a_grpc.errors import A2AError, InvalidAgentResponseError, UnavailableError
 from a2a_grpc.protojson import encode
+from a2a_grpc.python310 import Unpack
 from a2a_grpc.tasks.state import ENDS, state_of
 
 __all__ = ["SCHEMES", "Client", "Events"]
@@ -169,7 +171,7 @@ class Client(Calls):
         """The task, or the task of an id, once it has ended or waits for its caller: by subscription where the agent
         streams, else by asking now and then (AUTH-11). timeout: seconds for all of it, then TimeoutError; default:
         as long as there is news now and then (`Retries.idle`)."""
-        async with asyncio.timeout(timeout):
+        async with python310_asyncio.timeout(timeout):
             found = await self.get(task) if isinstance(task, str) else task
             streams, asked = self.card is None or self.card.capabilities.streaming, 0
             clock = asyncio.get_running_loop().time

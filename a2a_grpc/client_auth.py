@@ -174,7 +174,7 @@ class ClientCredentials:
                 session.post(self._url, ssl=http_tls(self._tls), **told) as reply,
             ):
                 body = await reply.content.read(MOST_BYTES)
-        except (aiohttp.ClientError, OSError) as fault:
+        except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as fault:
             raise UnavailableError(f"no token from {self._url}: {type(fault).__name__}") from fault
         try:
             found = orjson.loads(body)

@@ -11,13 +11,13 @@ import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from a2a_stubs import v1
 from google.protobuf.message import Message
 
-from a2a_grpc import telemetry
+from a2a_grpc import python310_asyncio, telemetry
 from a2a_grpc.bindings import wire
 from a2a_grpc.call import GRPC, RESUME_EXTENSION, V03, V1, Call, Interceptor
 from a2a_grpc.client_auth import Auth, Channel, Shown, Tls, auth_of, fit
@@ -28,6 +28,7 @@ from a2a_grpc.client_streams import Events, Source
 from a2a_grpc.client_wires import Wire
 from a2a_grpc.errors import A2AError, UnauthenticatedError, UnavailableError, UnsupportedOperationError
 from a2a_grpc.protojson import encode
+from a2a_grpc.python310 import Self
 from a2a_grpc.v03_names import METHOD_NAMES
 
 SCHEMES: Final = ("http", "https", "grpc", "grpcs")
@@ -141,7 +142,7 @@ class Calls:
         """
         if not self._url.startswith("http") and self._given is None:
             return None
-        async with asyncio.timeout(self._timeout):
+        async with python310_asyncio.timeout(self._timeout):
             await self._learn(await self._find_card(force))
         return self.card
 
@@ -187,7 +188,7 @@ class Calls:
             if self._wire is None or clock() < self._look_after:
                 return False
             try:
-                async with asyncio.timeout(LOOK_SECONDS):
+                async with python310_asyncio.timeout(LOOK_SECONDS):
                     return await self._learn(await self._find_card(True), anew=True)
             except (A2AError, OSError, TimeoutError):
                 return False  # what is said is that the agent cannot be reached
@@ -253,7 +254,7 @@ class Calls:
         one in the card (CARD-08), and after the last one the card is asked for anew, in case the agent has moved;
         what may be repeated is repeated as `retries` says.
         """
-        async with asyncio.timeout(self._timeout if timeout is None else timeout):
+        async with python310_asyncio.timeout(self._timeout if timeout is None else timeout):
             failures = 0
             while True:
                 try:

@@ -5,6 +5,7 @@ for with the mark under which it was given. Headers of the client, which may be 
 user named and nowhere else, whereto ever that one redirects. What is too large to be a card is not read.
 """
 
+import asyncio
 import inspect
 import re
 import time
@@ -119,7 +120,7 @@ async def fetch(
             if moved.origin() != place.origin():
                 headers = {name: headers[name] for name in ("accept", wire.VERSION_HEADER) if name in headers}
             place = moved
-    except (aiohttp.ClientError, OSError, ValueError) as fault:
+    except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError) as fault:
         raise UnavailableError(scrubbed(f"cannot fetch {url}: {fault}")) from fault
     raise UnavailableError(f"{scrubbed(url)} redirects in circles")
 

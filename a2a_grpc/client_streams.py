@@ -17,6 +17,7 @@ from a2a_stubs import v1
 from a2a_grpc.call import RESUME_EXTENSION
 from a2a_grpc.client_retries import Retries
 from a2a_grpc.errors import A2AError, TaskNotFoundError, UnavailableError
+from a2a_grpc.python310_asyncio import timeout, timeout_at
 from a2a_grpc.tasks.state import ENDS, INTERRUPTED, TERMINAL, state_of
 
 LOOK_SECONDS: Final = 30.0
@@ -48,7 +49,7 @@ class Events:
         if self._timeout is None:
             self.last_event_id, event = await anext(self._source)
         else:
-            async with asyncio.timeout(self._timeout):
+            async with timeout(self._timeout):
                 self.last_event_id, event = await anext(self._source)
         return event
 
@@ -274,7 +275,7 @@ class Following:
                 now = clock()
                 self._idle = now if self._idle is None else self._idle
                 try:
-                    async with asyncio.timeout_at(None if self._numbered else now + look) as end:
+                    async with timeout_at(None if self._numbered else now + look) as end:
                         found = await anext(source, None)
                 except TimeoutError:
                     if end.expired():

@@ -178,7 +178,9 @@ class HttpWire:
                     url = self._moved(url, reply)
             raise UnavailableError(f"{self._url} redirects in circles")
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as fault:
-            raise ConnectionError(scrubbed(f"cannot connect to {self._url}: {fault.strerror or fault}")) from fault
+            raise ConnectionError(
+                scrubbed(f"cannot connect to {self._url}: {getattr(fault, 'strerror', None) or fault}")
+            ) from fault
         except aiohttp.InvalidURL as fault:
             raise ConnectionError(scrubbed(f"cannot connect to {self._url!r}: this is no address")) from fault
         except aiohttp.ClientError as fault:

@@ -7,12 +7,13 @@ one file that `read` is given; nothing here knows what an option is used for.
 
 import os
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Final, get_args, get_origin
+
+from a2a_grpc.python310 import tomllib
 
 LOG_FORMATS: Final = ("console", "json")
 ENVIRONMENT_PREFIX: Final = "A2A_GRPC_"

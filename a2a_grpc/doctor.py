@@ -20,7 +20,7 @@ import grpc.aio
 from a2a_stubs import v1
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from a2a_grpc import cards, protojson
+from a2a_grpc import cards, protojson, python310_asyncio
 from a2a_grpc.bindings import wire
 from a2a_grpc.call import GRPC, JSONRPC, REST, V1, VERSIONS, major_minor
 from a2a_grpc.client import Client
@@ -224,7 +224,7 @@ async def _connect(host: str, port: int, context: ssl.SSLContext | bool | None, 
     """Why no connection can be made, "" when one can."""
     context = ssl.create_default_context() if context is True else context
     try:
-        async with asyncio.timeout(timeout):
+        async with python310_asyncio.timeout(timeout):
             _, writer = await asyncio.open_connection(host, port, ssl=context or None)
     except OSError as fault:
         return next(words(fault) for kind, words in _UNREACHABLE if isinstance(fault, kind))
@@ -418,7 +418,7 @@ async def _found(url: str, settings: Settings) -> tuple[Seen | None, str]:
     if why := await _connect(*place, context, settings.timeout):
         return None, f"{place[0]}:{place[1]}: {why}"
     try:
-        async with asyncio.timeout(settings.timeout):
+        async with python310_asyncio.timeout(settings.timeout):
             status, headers, body = await fetch(await dialer.session(), url, asked)
         if status != 200:
             return None, f"HTTP status {status} at {url}: a card belongs there"

@@ -25,6 +25,7 @@ from a2a_grpc.client_streams import LOOK_SECONDS, Events, Told, number_of
 from a2a_grpc.config import Options
 from a2a_grpc.errors import A2AError, TaskNotFoundError, UnavailableError
 from a2a_grpc.push_secrets import Sealed
+from a2a_grpc.python310_asyncio import timeout
 from a2a_grpc.service import A2AService
 from a2a_grpc.tasks.engine import Engine
 from a2a_grpc.tasks.relay import Relay
@@ -326,7 +327,7 @@ class Keeper:
         """Wait before a task is followed again; whether it was stirred meanwhile."""
         resting = self._resting[task_id] = asyncio.Event()
         try:
-            async with asyncio.timeout(seconds):
+            async with timeout(seconds):
                 return await resting.wait()
         except TimeoutError:
             return False
@@ -343,7 +344,7 @@ class Keeper:
         Raises TimeoutError when it is silent: agents may hold streams of tasks that have ended."""
         clock = asyncio.get_running_loop().time
         async with AsyncExitStack() as stack:
-            silence = await stack.enter_async_context(asyncio.timeout(LOOK_SECONDS))
+            silence = await stack.enter_async_context(timeout(LOOK_SECONDS))
             source: Any = self._sources.pop(relay.task_id, None) or await self._subscription(relay, place)
             async for event in await stack.enter_async_context(aclosing(source)):
                 number = number_of(event, keep=False)

@@ -17,6 +17,7 @@ from a2a_grpc.bindings.streams import Running
 from a2a_grpc.client import SCHEMES, Client
 from a2a_grpc.client_wires import GrpcWire
 from a2a_grpc.errors import A2AError, UnavailableError, VersionNotSupportedError, scrubbed
+from a2a_grpc.python310_asyncio import cancelling, timeout, uncancel
 
 log: Final = logging.getLogger("a2a_grpc.gateway")
 
@@ -103,7 +104,7 @@ class Way:
             async with self._connecting:
                 if self._client is None:
                     try:
-                        async with asyncio.timeout(LOOK_SECONDS):
+                        async with timeout(LOOK_SECONDS):
                             client = await self._dial()
                     except EXPECTED as fault:
                         raise UnavailableError(UNREACHABLE) from fault
@@ -128,7 +129,7 @@ class Way:
     async def _look(self) -> None:
         """Find out whether the upstream is there, and whether its card is still the same."""
         try:
-            async with asyncio.timeout(LOOK_SECONDS):
+            async with timeout(LOOK_SECONDS):
                 if self._client is not None and self._url.startswith("http"):
                     async with await self._dial() as fresh:
                         self._learn(fresh.card)
@@ -139,7 +140,7 @@ class Way:
                     await carrier.check()
         except asyncio.CancelledError as fault:
             looking = asyncio.current_task()
-            if looking is None or looking.cancelling():
+            if looking is None or cancelling(looking):
                 raise
             self._turn(fault)  # a connection that was closed meanwhile ends its calls so
         except Exception as fault:
@@ -178,7 +179,7 @@ class Way:
             text = STOPPING if self._stopping else UNREACHABLE
             raise UnavailableError(text, metadata=fault.metadata, retry_after=fault.retry_after) from fault
         except asyncio.CancelledError:
-            if not self.over or task.uncancel():  # the caller has left
+            if not self.over or uncancel(task):  # the caller has left
                 raise
             raise UnavailableError(STOPPING) from None
         finally:

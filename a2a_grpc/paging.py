@@ -35,7 +35,7 @@ def list_size(request: v1.ListTasksRequest) -> int:
 
 def write_place(place: tuple[int, str], scope: Scope, filters: Filters) -> str:
     """The token after a task, given as (status time in ms, task id)."""
-    return _write(place[0].to_bytes(_TIME) + place[1].encode(), scope, filters)
+    return _write(place[0].to_bytes(_TIME, "big") + place[1].encode(), scope, filters)
 
 
 def read_place(token: str, scope: Scope, filters: Filters) -> tuple[int, str] | None:
@@ -43,7 +43,7 @@ def read_place(token: str, scope: Scope, filters: Filters) -> tuple[int, str] | 
     if not token:
         return None
     place = _read(token, scope, filters)
-    time, name = int.from_bytes(place[:_TIME]), _text(place[_TIME:])
+    time, name = int.from_bytes(place[:_TIME], "big"), _text(place[_TIME:])
     if not name or time > _LAST_TIME:
         _refuse()
     return time, name

@@ -6,9 +6,8 @@ message of the protocol; `protojson_read` and `protojson_write` use these rows. 
 """
 
 import re
-from binascii import a2b_base64
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from functools import lru_cache
 from typing import Any, Final, TypeVar
 
@@ -18,6 +17,7 @@ from google.protobuf.message import Message
 
 from a2a_grpc.errors import InvalidAgentResponseError, Violation
 from a2a_grpc.protojson_text import Held, quick_base64, to_base64
+from a2a_grpc.python310 import strict_base64
 
 MAX_DEPTH: Final = 30
 """Levels of objects inside one Struct or Value; lists are cheaper and may be half as deep again (JSON-18)."""
@@ -112,7 +112,7 @@ def _base64(value: Any) -> bytes:
     if (content := quick_base64(text)) is not None:
         return content
     try:
-        return a2b_base64(text, strict_mode=True)
+        return strict_base64(text)
     except ValueError:
         raise ValueError("must be base64") from None
 
@@ -337,7 +337,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         if value.tzinfo is None:
             raise UnfitError("is a datetime without a time zone")
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        return value.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
     raise UnfitError(f"is a {type(value).__name__}, which JSON does not have")
 
 

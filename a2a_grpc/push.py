@@ -26,6 +26,7 @@ from a2a_grpc.errors import A2AError, InvalidParamsError, TaskNotFoundError
 from a2a_grpc.protojson import dumps, to_json
 from a2a_grpc.push_hosts import LONGEST_REST, Hosts, Outcome, Poster
 from a2a_grpc.push_secrets import Seal, Sealed
+from a2a_grpc.python310_asyncio import timeout
 from a2a_grpc.tasks.bus import Bus
 from a2a_grpc.tasks.state import INTERRUPTED, Fold, state_of, status_of
 from a2a_grpc.tasks.store import NEVER, Delivery, Event, PushConfig, Report, Scope, Store, TooMany
@@ -226,7 +227,7 @@ class Deliverer:
             except Exception:
                 log.exception("webhooks: looking for what is due failed; it is tried again")
             with suppress(TimeoutError):
-                async with asyncio.timeout(POLL):
+                async with timeout(POLL):
                     await self._wake.wait()
             await asyncio.sleep(GAP)
 

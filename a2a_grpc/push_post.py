@@ -5,6 +5,7 @@ Redirects are not followed, proxies of the environment not used, cookies not kep
 No text that leaves here holds a path, a token or credentials (PUSH-23).
 """
 
+import asyncio
 import io
 import socket
 import time
@@ -103,10 +104,10 @@ class HttpPoster:
         try:
             async with self._session.post(URL(url), data=data, headers=headers, allow_redirects=False) as answer:
                 outcome = _judge(answer.status, answer.headers.get("Retry-After", ""))
-                with suppress(aiohttp.ClientError, TimeoutError, OSError):
+                with suppress(aiohttp.ClientError, asyncio.TimeoutError, OSError):
                     await answer.content.read(ANSWER_BYTES)
                 return outcome
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as fault:
+        except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError) as fault:
             refused = getattr(fault, "os_error", None)
             if isinstance(refused, AddressRefused):
                 return Outcome(False, str(refused))

@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, Self, TypedDict, Unpack
+from typing import Any, Final, NamedTuple, TypedDict
 
 from a2a_stubs import v1
 
@@ -23,6 +23,8 @@ from a2a_grpc.client import Client
 from a2a_grpc.client_streams import settled
 from a2a_grpc.errors import A2AError, InvalidAgentResponseError
 from a2a_grpc.protojson_values import json_of, struct_of
+from a2a_grpc.python310 import Self, Unpack
+from a2a_grpc.python310_asyncio import timeout
 from a2a_grpc.tasks.handle import SCHEMA_TYPE, Paused, TaskHandle
 from a2a_grpc.tasks.parts import add_parts
 from a2a_grpc.tasks.start import new_id
@@ -350,19 +352,19 @@ class RemoteAgent:
         async def stop() -> None:
             if coming is not None and not coming.done():  # which run it is, is heard soon
                 with suppress(A2AError, TimeoutError):
-                    async with asyncio.timeout(LAST_WORDS):
+                    async with timeout(LAST_WORDS):
                         heard(await asyncio.shield(coming))
                 coming.cancel()
                 await asyncio.wait((coming,))
             await source.aclose()
             if run_id and not over:
                 with suppress(A2AError, TimeoutError, OSError):
-                    async with asyncio.timeout(LAST_WORDS):
+                    async with timeout(LAST_WORDS):
                         await self._client.cancel(run_id)
 
         try:
             while not over:
-                async with asyncio.timeout(None if until is None else max(0.0, until - time.monotonic())):
+                async with timeout(None if until is None else max(0.0, until - time.monotonic())):
                     if run_id or not cancels:
                         event = await anext(source, None)
                     else:

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import grpc.aio
 from aiohttp import web
@@ -44,6 +44,8 @@ from a2a_grpc.opening import (
     open_store,
     open_telemetry,
 )
+from a2a_grpc.python310 import Self
+from a2a_grpc.python310_asyncio import count_cancels
 from a2a_grpc.routing import ByTenant, surround
 from a2a_grpc.service import A2AService, Owner, subject
 from a2a_grpc.store_watch import StoreWatch
@@ -163,6 +165,7 @@ class Server:
     async def start_engine(self) -> None:
         """Open the store and start the engine only: for servers whose ports are somebody else's."""
         if not self._started:
+            count_cancels(asyncio.get_running_loop())
             await self.store.open()
             self._started = True
             if self.options.push_notifications and not self.options.secret_keys and isinstance(self.store, HasSchema):

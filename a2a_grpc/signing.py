@@ -12,7 +12,7 @@ import time
 from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -223,7 +223,7 @@ class Signer:
             if one in before and one.end <= now:
                 log.warning("the key %s has expired and signs cards no more", one.key.kid)
             elif one in found and one.end - now <= max(WARNED):
-                end = datetime.fromtimestamp(one.end, UTC)
+                end = datetime.fromtimestamp(one.end, timezone.utc)
                 log.warning("the key %s signs cards only until %s", one.key.kid, f"{end:%Y-%m-%d %H:%M} UTC")
         return self._active
 

@@ -9,6 +9,7 @@ import logging
 from contextlib import suppress
 from typing import Final
 
+from a2a_grpc.python310_asyncio import cancelling, timeout
 from a2a_grpc.tasks.store import Store
 
 log: Final = logging.getLogger("a2a_grpc")
@@ -61,11 +62,11 @@ class StoreWatch:
     async def _look(self) -> BaseException | None:
         """Ask for what nobody has; why there was no answer."""
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with timeout(PATIENCE_SECONDS):
                 await self._store.places(("",))
         except asyncio.CancelledError as fault:
             looking = asyncio.current_task()
-            if looking is None or looking.cancelling():
+            if looking is None or cancelling(looking):
                 raise
             return fault
         except Exception as fault:

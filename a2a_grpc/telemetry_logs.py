@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import traceback
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from types import FrameType
 from typing import Any, Final
 
@@ -59,7 +59,7 @@ class Json(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
         line: dict[str, Any] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "time": datetime.fromtimestamp(record.created, timezone.utc).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),

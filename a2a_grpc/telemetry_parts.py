@@ -19,6 +19,7 @@ from a2a_stubs import v1, v1_grpc
 
 from a2a_grpc.call import ANONYMOUS, Call, Caller, Credentials, Gate, trace_of
 from a2a_grpc.push_hosts import Outcome
+from a2a_grpc.python310_asyncio import timeout
 from a2a_grpc.tasks.invoke import in_thread
 from a2a_grpc.tasks.state import state_name
 from a2a_grpc.tasks.store import Store
@@ -151,7 +152,7 @@ class Telemetry(Off):
         """Send what is recorded and not sent yet; what is not taken within `FLUSH_SECONDS` is lost."""
         parts = self.recorder.flushes() if self.recorder else ()
         try:
-            async with asyncio.timeout(FLUSH_SECONDS):
+            async with timeout(FLUSH_SECONDS):
                 await asyncio.gather(*map(in_thread, parts))
         except Exception as fault:
             log.warning("not everything that was recorded could be sent: %s", str(fault) or type(fault).__name__)

@@ -25,6 +25,7 @@ from a2a_grpc.client_wires import HTTP_WIRES, Wire
 from a2a_grpc.config import Options
 from a2a_grpc.methods import METHODS
 from a2a_grpc.push_receiver import Notification, PushReceiver
+from a2a_grpc.python310_asyncio import timeout
 from a2a_grpc.server import Server
 
 ORIGIN: Final = "http://memory"
@@ -163,7 +164,7 @@ class Webhook:
 
     async def until(self, condition: Callable[[], bool], seconds: float = 30.0) -> None:
         """Wait until `condition()` is true, looking at it after each request. Raises TimeoutError."""
-        async with asyncio.timeout(seconds), self._news:
+        async with timeout(seconds), self._news:
             await self._news.wait_for(condition)
 
     def _take(self, notification: Notification) -> None:
@@ -199,6 +200,6 @@ def operations() -> tuple[str, ...]:
 
 async def until(condition: Any, seconds: float = 30.0) -> None:
     """Wait until `condition()` is true; raises TimeoutError after `seconds`. For what has no event to wait for."""
-    async with asyncio.timeout(seconds):
+    async with timeout(seconds):
         while not condition():  # noqa: ASYNC110 - what it waits for has no event
             await asyncio.sleep(0.005)

@@ -15,6 +15,7 @@ from a2a_stubs import google, v03, v1
 from google.protobuf.message import Message
 
 from a2a_grpc.errors import InternalError, InvalidAgentResponseError, InvalidParamsError
+from a2a_grpc.python310 import strict_base64
 from a2a_grpc.v03_json import COMPAT, MARKER, PLAIN_TYPES, at, wrong
 
 
@@ -264,8 +265,8 @@ def _decoded(content: bytes) -> bytes:
     if not content or len(content) % 4:
         return content
     try:
-        return binascii.a2b_base64(content, strict_mode=True)
-    except binascii.Error:
+        return strict_base64(content)
+    except ValueError:
         return content
 
 

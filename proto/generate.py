@@ -335,7 +335,7 @@ def presence(message: DescriptorProto) -> Iterator[str]:
 
     def literal(names: Iterable[str]) -> str:
         listed = ", ".join(quote(name) for name in names)
-        return f"_t.Literal[{listed}]" if listed else "_t.Never"
+        return f"_t.Literal[{listed}]" if listed else "_t.NoReturn"
 
     yield f"def HasField(self, field_name: {literal([*explicit, *real])}) -> _b.bool: ..."
     every = [field.name for field in message.field]
@@ -345,7 +345,7 @@ def presence(message: DescriptorProto) -> Iterator[str]:
             yield "@_t.overload"
         yield f"def WhichOneof(self, oneof_group: {literal([oneof])}) -> {literal(names)} | None: ..."
     if not real:
-        yield "def WhichOneof(self, oneof_group: _t.Never) -> None: ..."
+        yield "def WhichOneof(self, oneof_group: _t.NoReturn) -> None: ..."
 
 
 def service_stub(module: str, proto: FileDescriptorProto) -> str:

@@ -20,6 +20,11 @@ from types import FrameType
 
 import pytest
 
+from a2a_grpc import python310_asyncio
+
+if sys.version_info < (3, 11):  # tests may have it from there; that the package does not, is seen by mypy
+    asyncio.timeout = python310_asyncio.timeout
+
 LEDGER = Path(__file__).parent / "golden" / "requirements.txt"
 SKIPS = Path(__file__).parent / "golden" / "skips.txt"
 LIMIT = 180.0

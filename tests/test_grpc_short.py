@@ -13,6 +13,7 @@ from a2a_grpc.bindings import grpc as binding_module
 from a2a_grpc.bindings.grpc import GrpcBinding, GrpcHost, joined, together
 from a2a_grpc.bindings.streams import Streams
 from a2a_grpc.config import Options
+from a2a_grpc.python310_asyncio import Runner
 from a2a_grpc.testing import until
 from tests.test_grpc_binding import REQUEST, Fake, collect
 
@@ -131,7 +132,7 @@ def test_a_server_is_woken_so_on_either_loop(monkeypatch, name):
         return together(file, handler)
 
     monkeypatch.setattr(binding_module, "together", watched)
-    with asyncio.Runner(loop_factory=module.new_event_loop) as runner:
+    with Runner(loop_factory=module.new_event_loop) as runner:
         assert runner.run(served_and_called()) == {b"\x08\x01"}
     assert len(seen) == 1
 

@@ -1,6 +1,6 @@
 """Single values of ProtoJSON: timestamps, free JSON, and what user code hands in."""
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from types import MappingProxyType
 from typing import Any
 
@@ -157,7 +157,7 @@ def test_values_of_user_code_are_taken_in_every_usual_form() -> None:
     stock = struct_pb2.Struct()
     stock.update({"n": 1, "l": [True, None]})
     stamp = timestamp_pb2.Timestamp()
-    stamp.FromDatetime(datetime(2025, 1, 31, tzinfo=UTC))
+    stamp.FromDatetime(datetime(2025, 1, 31, tzinfo=timezone.utc))
     given = {
         "t": (1, 2.5),
         "s": Text("x"),

@@ -275,11 +275,11 @@ def test_making_the_stubs_again_changes_nothing() -> None:
 
 
 def test_private_google_classes_have_their_convenience_methods() -> None:
-    moment = datetime.datetime(2025, 3, 4, 5, 6, 7, 8000, tzinfo=datetime.UTC)
+    moment = datetime.datetime(2025, 3, 4, 5, 6, 7, 8000, tzinfo=datetime.timezone.utc)
     task = v1.Task(id="t", status=v1.TaskStatus(state=v1.TASK_STATE_WORKING))
     task.status.timestamp.FromDatetime(moment)
     task.metadata.update({"a": [1, {"b": None}]})
-    assert task.status.timestamp.ToDatetime(datetime.UTC) == moment
+    assert task.status.timestamp.ToDatetime(datetime.timezone.utc) == moment
     assert type(task.status.timestamp) is google.Timestamp
     assert type(task.metadata) is google.Struct
     assert task.metadata["a"][1]["b"] is None

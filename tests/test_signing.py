@@ -5,7 +5,7 @@ import json
 import struct
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -360,14 +360,15 @@ def certificate(key: Key, begin: datetime) -> list[str]:
 
 
 NOW = time.time()
+TODAY = datetime.now(timezone.utc)
 DAY = 86_400
 TIMES: dict[str, tuple[Json, str]] = {
     "expired": ({"exp": NOW - 1}, "has expired"),
     "too early": ({"nbf": NOW + DAY}, "is not valid yet"),
     "no time": ({"exp": str(NOW + DAY)}, "no number of seconds as exp"),
     "revoked": ({"revoked": {"revoked_at": 1}}, "is revoked"),
-    "old certificate": ({"x5c": certificate(EC, datetime.now(UTC) - timedelta(days=2))}, "has expired"),
-    "early certificate": ({"x5c": certificate(EC, datetime.now(UTC) + timedelta(days=1))}, "is not valid yet"),
+    "old certificate": ({"x5c": certificate(EC, TODAY - timedelta(days=2))}, "has expired"),
+    "early certificate": ({"x5c": certificate(EC, TODAY + timedelta(days=1))}, "is not valid yet"),
 }
 
 
@@ -376,7 +377,7 @@ TIMES: dict[str, tuple[Json, str]] = {
 async def test_keys_out_of_their_time_are_not_used(members: Json, told: str):
     key = {**EC.as_dict(private=False), **members}
     assert told in await refusal(Verifier(FixedKeys({"keys": [key]})), signed())
-    fine = {**key, "exp": NOW + DAY, "nbf": NOW - 1000, "revoked": None, "x5c": certificate(EC, datetime.now(UTC))}
+    fine = {**key, "exp": NOW + DAY, "nbf": NOW - 1000, "revoked": None, "x5c": certificate(EC, TODAY)}
     kept = {name: value for name, value in fine.items() if value is not None}
     assert await Verifier(FixedKeys({"keys": [kept]})).verify(signed(), URL)
 

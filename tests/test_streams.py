@@ -8,6 +8,7 @@ import pytest
 
 from a2a_grpc.bindings.streams import Running, Streams
 from a2a_grpc.errors import ResourceExhaustedError, UnavailableError
+from a2a_grpc.python310_asyncio import uncancel
 
 
 async def run(streams, pending, timeout=0.1, gone=None):
@@ -16,7 +17,7 @@ async def run(streams, pending, timeout=0.1, gone=None):
         try:
             await stream.write(pending)
         except asyncio.CancelledError:
-            asyncio.current_task().uncancel()
+            uncancel(asyncio.current_task())
             return stream.error
     return None
 

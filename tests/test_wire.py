@@ -10,6 +10,7 @@ from a2a_grpc import errors
 from a2a_grpc.bindings import wire
 from a2a_grpc.bindings.wire import HttpRequest
 from a2a_grpc.config import Options
+from a2a_grpc.python310_asyncio import uncancel
 
 
 def asked(header="", query=""):
@@ -109,7 +110,7 @@ async def test_only_the_cancellation_of_the_answering_task_is_passed_on():
         await asyncio.sleep(0)
     with pytest.raises(asyncio.CancelledError):
         wire.outcome(asyncio.CancelledError())
-    task.uncancel()
+    uncancel(task)
 
 
 @pytest.mark.requirement("ERR-08", "ERR-10", "REST-24")

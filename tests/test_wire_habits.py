@@ -228,12 +228,11 @@ async def test_each_rest_client_subscribes_with_its_verb(site: Site, client: Res
     # What one client falls back to after a 405 must do as well, and a2aops posts a JSON body.
     other = "GET" if client.verb == "POST" else "POST"
     asked = [(client.verb, client.get, None), (other, client.get, None), ("POST", client.post, {})]
-    async with asyncio.TaskGroup() as group:
-        readers = [group.create_task(site.ask(verb, target, lines, body)) for verb, lines, body in asked]
-        await until(lambda: len(site.server.streams) == len(asked))
-        site.gate.set()
-    for reader in readers:
-        first, *_, last = reader.result().events
+    readers = asyncio.gather(*(site.ask(verb, target, lines, body) for verb, lines, body in asked))
+    await until(lambda: len(site.server.streams) == len(asked))
+    site.gate.set()
+    for reader in await readers:
+        first, *_, last = reader.events
         assert first["task"]["id"] == last["statusUpdate"]["taskId"] == task
         assert last["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
 

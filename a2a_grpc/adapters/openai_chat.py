@@ -5,6 +5,7 @@ with the turn. The conversation is what the context's memory holds. What the end
 log; callers are told that the model did not answer. The key is sent to this endpoint and shown nowhere.
 """
 
+import asyncio
 import base64
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -66,7 +67,7 @@ def openai_chat(
                 async for piece in _pieces(url, body, headers, timeout):
                     said.append(piece)
                     await out.write(piece)
-            except (aiohttp.ClientError, TimeoutError, OSError) as fault:
+            except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as fault:
                 log.error("no answer from %s: %s", url, fault or type(fault).__name__)
                 raise Failed(SILENT) from None
         kept = {"role": "user", "content": task.text}

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from a2a_grpc.agent import Failed, Output, Rejected, TaskHandle
 from a2a_grpc.errors import InvalidAgentResponseError
+from a2a_grpc.python310_asyncio import timeout
 
 GRACE: Final = 2.0
 """Seconds that a program has to end when its task was canceled, before it is killed."""
@@ -76,7 +77,7 @@ def process(
             asyncio.ensure_future(each)
             for each in (_fed(running, _given(task, lines)), _logged(running, words, most_bytes))
         ]
-        timer = asyncio.timeout(most_seconds or None)
+        timer = timeout(most_seconds or None)
         try:
             async with timer:
                 ended = await (_lines if lines else _text)(task, said)
@@ -263,7 +264,7 @@ async def _end(running: asyncio.subprocess.Process) -> None:
     """See that a program and what it started are gone, also what it left behind when it ended by itself."""
     if _signal(running, signal.SIGTERM):
         try:
-            async with asyncio.timeout(GRACE):
+            async with timeout(GRACE):
                 await _code(running)
                 while _signal(running, 0):  # noqa: ASYNC110 - nobody tells when a group is empty
                     await asyncio.sleep(LOOK)

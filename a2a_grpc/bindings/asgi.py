@@ -20,6 +20,7 @@ from a2a_grpc.bindings.wire import HttpReply, HttpRequest, HttpStream
 from a2a_grpc.call import Gate
 from a2a_grpc.config import Options
 from a2a_grpc.errors import A2AError, UnavailableError
+from a2a_grpc.python310_asyncio import uncancel
 
 _LAST_WORDS: Final = 0.25
 """Seconds that streams have, when the grace is over, to tell their readers so."""
@@ -83,7 +84,7 @@ class AsgiHost:
                 raise
             task = asyncio.current_task()
             assert task is not None
-            task.uncancel()
+            uncancel(task)
         finally:
             exchange.close()
 
@@ -165,7 +166,7 @@ class AsgiHost:
                         raise
                     task = asyncio.current_task()
                     assert task is not None
-                    task.uncancel()
+                    uncancel(task)
                     raise ConnectionAbortedError(stream.error.message) from None
         finally:
             await answer.chunks.aclose()

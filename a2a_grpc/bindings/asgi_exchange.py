@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from a2a_grpc.call import Certificate
 from a2a_grpc.errors import ParseError
+from a2a_grpc.python310_asyncio import uncancel
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -148,7 +149,7 @@ class Exchange:
         except asyncio.CancelledError:
             if self._task is None or not self._late:
                 raise
-            self._task.uncancel()
+            uncancel(self._task)
             raise ParseError("The rest of the body did not come") from None
         finally:
             self._reading = False

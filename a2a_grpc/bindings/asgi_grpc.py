@@ -22,6 +22,7 @@ from a2a_grpc.bindings.rpc import Refusal, Rpc, refusal
 from a2a_grpc.call import Certificate
 from a2a_grpc.config import Options
 from a2a_grpc.errors import A2AError, Code, InvalidParamsError, MethodNotFoundError, UnavailableError
+from a2a_grpc.python310_asyncio import timeout
 
 
 class Form(NamedTuple):
@@ -115,7 +116,7 @@ class GrpcCalls:
             return await call.run(request)
         call.deadline = time.monotonic() + remaining
         try:
-            async with asyncio.timeout(remaining):
+            async with timeout(remaining):
                 await call.run(request)
         except TimeoutError:
             if call.ended:
@@ -318,7 +319,7 @@ class _Call:
 
     async def _last(self, trailers: list[tuple[bytes, bytes]]) -> None:
         self.ended = True
-        async with asyncio.timeout(self._options.stall_timeout):
+        async with timeout(self._options.stall_timeout):
             if self._outbox is not None:
                 await self._outbox.flush()
             await self._finish(trailers, b"")

@@ -27,6 +27,7 @@ from a2a_grpc.errors import (
     UnavailableError,
 )
 from a2a_grpc.protojson import dumps
+from a2a_grpc.python310_asyncio import timeout, uncancel
 
 _BACKLOG: Final = 1024
 _LAST_WORDS: Final = 0.25
@@ -188,7 +189,7 @@ class HttpHost:
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         chunks, size = [], 0
         loop, patience = asyncio.get_running_loop(), self._options.stall_timeout
-        async with asyncio.timeout(patience) as timer:
+        async with timeout(patience) as timer:
             while size <= limit and (chunk := await request.content.readany()):
                 chunks.append(chunk)
                 size += len(chunk)
@@ -224,7 +225,7 @@ def _abort(request: web.BaseRequest) -> None:
     """Cut the connection of one request, whatever is still waiting to be written to it."""
     task = asyncio.current_task()
     assert task is not None
-    task.uncancel()
+    uncancel(task)
     if request.transport is not None:
         request.transport.abort()
 

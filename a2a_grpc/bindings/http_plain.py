@@ -25,6 +25,7 @@ from a2a_grpc.bindings.tls import of_connection
 from a2a_grpc.bindings.wire import HttpReply, HttpRequest, HttpStream, Told
 from a2a_grpc.config import Options
 from a2a_grpc.errors import A2AError, ParseError
+from a2a_grpc.python310_asyncio import uncancel
 
 LONGEST_HEAD: Final = 8190
 """Bytes of a head that is read here."""
@@ -363,7 +364,7 @@ class _Room(asyncio.BufferedProtocol):
 def _uncancel() -> None:
     task = asyncio.current_task()
     assert task is not None
-    task.uncancel()
+    uncancel(task)
 
 
 def _settle(waiter: "asyncio.Future[None] | None") -> None:

@@ -40,6 +40,7 @@ from a2a_grpc.errors import (
     VersionNotSupportedError,
 )
 from a2a_grpc.protojson import unfit
+from a2a_grpc.python310_asyncio import uncancel
 from a2a_grpc.ready import Ready
 
 PACKAGES: Final[Mapping[str, ModuleType]] = {V1: v1_grpc, V03: v03_grpc}
@@ -256,7 +257,7 @@ def cause(stream: Stream | None, fault: BaseException) -> A2AError:
         return outcome(fault)
     task = asyncio.current_task()
     assert task is not None
-    task.uncancel()
+    uncancel(task)
     return stream.error
 
 

@@ -40,6 +40,7 @@ from a2a_grpc.config import Options
 from a2a_grpc.errors import A2AError, InternalError, InvalidParamsError, VersionNotSupportedError, Violation
 from a2a_grpc.methods import Method
 from a2a_grpc.protojson import decoder, encoder
+from a2a_grpc.python310_asyncio import cancelling
 
 VERSION_HEADER: Final = "a2a-version"
 """Name of the version's header, and in any case of its query parameter (VER-03)."""
@@ -319,7 +320,7 @@ def public(fault: BaseException) -> A2AError:
 def outcome(fault: BaseException) -> A2AError:
     """`public` for the task that answers: its own cancellation is raised on, one from inside is a failure (BL-29)."""
     task = asyncio.current_task()
-    if isinstance(fault, asyncio.CancelledError) and task is not None and task.cancelling():
+    if isinstance(fault, asyncio.CancelledError) and task is not None and cancelling(task):
         raise fault
     return public(fault)
 

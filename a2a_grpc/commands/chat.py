@@ -19,6 +19,7 @@ from a2a_grpc.commands.telling import Teller, plain
 from a2a_grpc.commands.words import Parser, file_word, json_word, url_word
 from a2a_grpc.errors import A2AError
 from a2a_grpc.protojson_values import value_of
+from a2a_grpc.python310_asyncio import Runner
 from a2a_grpc.remote import Overrides, RemoteAgent
 from a2a_grpc.tasks.parts import add_parts
 
@@ -150,7 +151,7 @@ def run(words: Sequence[str]) -> int:
         with suppress(ImportError):  # which gives `input` its history
             __import__("readline")
     teller = Teller(sys.stdout, sys.stderr, live=live, ids=False)
-    with asyncio.Runner() as runner:
+    with Runner() as runner:
         agent = RemoteAgent(arguments.url, cancel_on_abort=True, **settings(arguments))
         chat = Chat(agent, teller)
         chat.context_id = arguments.context
@@ -168,7 +169,7 @@ def run(words: Sequence[str]) -> int:
             runner.run(agent.close())
 
 
-def _turns(runner: asyncio.Runner, chat: Chat, live: bool) -> int:
+def _turns(runner: Runner, chat: Chat, live: bool) -> int:
     failed = 0
     while True:
         try:

@@ -29,6 +29,7 @@ from a2a_grpc.commands.words import UsageError, mebibytes_word, message_params, 
 from a2a_grpc.errors import scrubbed
 from a2a_grpc.gateway import Upstream
 from a2a_grpc.opening import part
+from a2a_grpc.python310_asyncio import Runner
 from a2a_grpc.server import Server
 from a2a_grpc.tasks.store import StoreError
 
@@ -192,7 +193,7 @@ def _work(command: Callable[..., int], words: Sequence[str], report: workers.Rep
 
 def _until_stopped(main: Coroutine[Any, Any, None]) -> None:
     fast = importlib.import_module("uvloop") if importlib.util.find_spec("uvloop") else asyncio
-    with asyncio.Runner(loop_factory=fast.new_event_loop) as runner:
+    with Runner(loop_factory=fast.new_event_loop) as runner:
         runner.run(main)
         # Everything is stored; only what an agent left behind, and does not stop, could hold the process now (BL-34).
         last = threading.Timer(LAST_STEPS, os._exit, (0,))

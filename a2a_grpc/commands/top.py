@@ -81,7 +81,7 @@ async def _look(address: str) -> Views | str:
         limit = aiohttp.ClientTimeout(PATIENCE)
         async with aiohttp.ClientSession(connector=connector, timeout=limit) as session, session.get(url) as reply:
             status, body = reply.status, await reply.read()
-    except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as fault:
+    except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError) as fault:
         return f"nothing can be seen at {address}: {fault or type(fault).__name__}"
     if status != 200:
         return f"{address} is no admin view: status {status}"

@@ -3,7 +3,6 @@
 Laws: one core subject, no persistence: a hint that nobody hears is worth nothing a moment later.
 """
 
-import asyncio
 import logging
 import re
 from collections.abc import Callable
@@ -14,6 +13,7 @@ import nats
 import nats.errors
 
 from a2a_grpc.config import OptionError
+from a2a_grpc.python310_asyncio import timeout
 
 log: Final = logging.getLogger("a2a_grpc")
 
@@ -45,7 +45,7 @@ class NatsCarrier:
             receive(message.data)
 
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with timeout(_PATIENCE):
                 self._client = await nats.connect(
                     self._urls, name="a2a-grpc", max_reconnect_attempts=-1, reconnect_time_wait=0.25, error_cb=_told
                 )

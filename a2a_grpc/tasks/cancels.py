@@ -3,12 +3,12 @@
 Laws: a cancel is settled by a commit like anything else; whichever of a cancel and an end comes first, wins (BL-09).
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
 from a2a_stubs import v1
 
 from a2a_grpc.errors import TaskNotCancelableError, TaskNotFoundError
+from a2a_grpc.python310_asyncio import timeout
 from a2a_grpc.tasks.feed import POLL
 from a2a_grpc.tasks.run import Runtime, Turn
 from a2a_grpc.tasks.state import ENDS, TERMINAL, state_of
@@ -58,7 +58,7 @@ class Cancels:
         self._runtime.bus.publish(row.task_id, 0)
         events = self._runtime.feeds.follow(row.scope, row.task_id, row.sequence)
         try:
-            async with asyncio.timeout(max(row.lease_until_ms - self._runtime.store.now_ms(), 0) / 1000 + POLL):
+            async with timeout(max(row.lease_until_ms - self._runtime.store.now_ms(), 0) / 1000 + POLL):
                 async for event in events:
                     state = state_of(event.payload)
                     if state == v1.TASK_STATE_CANCELED:

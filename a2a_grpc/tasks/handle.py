@@ -8,7 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Protocol
 
 import orjson
 from a2a_stubs import v1
@@ -16,6 +16,7 @@ from a2a_stubs import v1
 from a2a_grpc.call import Call, Caller
 from a2a_grpc.errors import InvalidAgentResponseError
 from a2a_grpc.protojson_values import json_of, struct_of, value_of
+from a2a_grpc.python310 import Self
 from a2a_grpc.tasks.context import Context
 from a2a_grpc.tasks.parts import add_parts, agent_message
 from a2a_grpc.tasks.start import new_id

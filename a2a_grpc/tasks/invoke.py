@@ -14,9 +14,10 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextlib import aclosing, suppress
 from types import TracebackType, coroutine
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from a2a_grpc.agent import Handler, Kind
+from a2a_grpc.python310 import Self
 from a2a_grpc.tasks.context import Context, Memory
 from a2a_grpc.tasks.handle import Inbox, Output, TaskHandle
 

@@ -26,7 +26,8 @@ Connection = Any
 """A connection of asyncpg, which is not typed."""
 
 BROKEN: Final = (
-    OSError,  # and TimeoutError: a server that went away without a word
+    OSError,
+    asyncio.TimeoutError,  # a server that went away without a word
     asyncpg.PostgresConnectionError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,

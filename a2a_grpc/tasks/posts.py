@@ -14,6 +14,7 @@ from typing import Final
 from a2a_stubs import v1
 
 from a2a_grpc.errors import UnavailableError
+from a2a_grpc.python310_asyncio import timeout
 from a2a_grpc.tasks.feed import POLL
 from a2a_grpc.tasks.handle import TurnEnded
 from a2a_grpc.tasks.run import Runtime, Turn
@@ -60,7 +61,7 @@ class Posts:
         try:
             while not self._closed:
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(POLL):
+                    async with timeout(POLL):
                         await moved.wait()
                 moved.clear()
                 taken = await store.posted(number)

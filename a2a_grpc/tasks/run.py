@@ -10,12 +10,13 @@ import logging
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Self, cast
+from typing import Any, Final, cast
 
 from a2a_stubs import v1
 
 from a2a_grpc.agent import Agent, Failed, Rejected
 from a2a_grpc.errors import A2AError, InternalError, UnavailableError
+from a2a_grpc.python310 import Self
 from a2a_grpc.tasks.commits import Commits, Process
 from a2a_grpc.tasks.handle import Inbox, Paused, TaskHandle, TurnEnded
 from a2a_grpc.tasks.invoke import at_once, begun, invoke

@@ -16,6 +16,7 @@ from a2a_stubs import v1
 
 from a2a_grpc.agent import Agent
 from a2a_grpc.errors import UnavailableError
+from a2a_grpc.python310_asyncio import timeout
 from a2a_grpc.tasks.bus import Listener
 from a2a_grpc.tasks.parts import agent_message
 from a2a_grpc.tasks.relay import Relays
@@ -157,7 +158,7 @@ class Upkeep:
                 self._renewed = asked
                 return
             try:
-                async with asyncio.timeout(max(give_up - asked, lease / 12)):
+                async with timeout(max(give_up - asked, lease / 12)):
                     lost = await self._runtime.store.renew(
                         self._runtime.holder,
                         self._runtime.store.now_ms() + int(lease * 1000),

@@ -162,7 +162,9 @@ async def test_a_task_made_on_one_wire_streams_the_same_to_all(cell: Cell) -> No
     for reader in readers:
         assert (await anext(reader)).task.id == task.id
     done = await cell.release(task, gate)
-    seen = [[event async for event in reader] for reader in readers]
+    seen: list[Any] = []
+    for reader in readers:
+        seen.append([event async for event in reader])
     assert all(one == seen[0] for one in seen)
     assert seen[0][-1].status_update.status == done.status and texts(done) == ["released"]
 

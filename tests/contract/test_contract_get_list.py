@@ -1,6 +1,6 @@
 """Reading one task and listing many, in every cell that can."""
 
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -219,7 +219,7 @@ async def test_the_time_filter_is_inclusive(cell: Cell) -> None:
     times = [task.status.timestamp.ToMilliseconds() for task in tasks]
     for moment in (times[1], times[1] + 1):
         after = v1.ListTasksRequest(context_id=context)
-        after.status_timestamp_after.FromDatetime(datetime.fromtimestamp(moment / 1000, UTC))
+        after.status_timestamp_after.FromDatetime(datetime.fromtimestamp(moment / 1000, timezone.utc))
         found = await cell.client.list(after)
         assert found.total_size == sum(time >= moment for time in times)
 

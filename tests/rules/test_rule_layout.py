@@ -2,12 +2,12 @@
 
 import ast
 import re
-import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from a2a_grpc.python310 import tomllib
 from tests.rules.floors import floor_of
 from tests.rules.sources import (
     ROOT,
