@@ -1,5 +1,5 @@
 # Everything a developer runs. `make` alone lists it.
-# PYTHON: the Python to make .venv with; default the newest of 3.13 to 3.11. ARGS: more arguments for the command.
+# PYTHON: the Python to make .venv with; default the newest of 3.13 to 3.10. ARGS: more arguments for the command.
 BIN := .venv/bin
 STAMP := .venv/.stamp
 SOURCES := a2a_grpc examples proto scripts tests

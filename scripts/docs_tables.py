@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
+from types import GenericAlias
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -190,9 +191,9 @@ def members(owner: type) -> Iterator[str]:
 
 def entry(head: str, found: Any) -> str:
     """What is said of one name."""
-    own = inspect.isclass(found) or inspect.isfunction(found)
-    about = inspect.getdoc(found) if own else constant(head.strip("# `"))
-    return "\n".join(filter(None, (f"{head}\n\n{about}\n", "".join(members(found)) if inspect.isclass(found) else "")))
+    kind = inspect.isclass(found) and not isinstance(found, GenericAlias)  # for which Python 3.10 takes those, too
+    about = inspect.getdoc(found) if kind or inspect.isfunction(found) else constant(head.strip("# `"))
+    return "\n".join(filter(None, (f"{head}\n\n{about}\n", "".join(members(found)) if kind else "")))
 
 
 def reference() -> str:

@@ -5,7 +5,7 @@ Laws of this file:
 - A folder of tests/interop says by the files in it what it needs (`KINDS`); a new folder needs no change here.
 - Nothing is done twice: each piece has a stamp with the hash of what it was made from.
 - What was made is named in .tools/env, one `NAME=value` a line, which Makefile and .ci/run read.
-- Only the standard library: it runs before anything is installed.
+- Only the standard library, as every Python has it: it runs before anything else is installed.
 """
 
 import argparse
@@ -16,10 +16,11 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+from a2a_grpc.python310 import tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / ".tools"

@@ -3,7 +3,8 @@
 Laws of this file:
 - What is checked is the built wheel, in an empty environment: nothing of the checkout is on its path.
 - How a page is worked through is known to tests/test_docs.py alone, which is told the environment.
-- Only the standard library, `build` and pytest; a failed check ends the script with a line that says what is wrong.
+- Only the standard library as every Python has it, `build` and pytest; a failed check ends the script with a line that
+  says what is wrong.
 """
 
 import argparse
@@ -16,13 +17,15 @@ import sys
 import tarfile
 import tempfile
 import time
-import tomllib
 import urllib.request
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from interop_setup import edges
+
+from a2a_grpc.python310 import tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -126,12 +129,30 @@ def parsed() -> argparse.Namespace:
     """What is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     add = parser.add_argument
-    add("--python", nargs="*", default=[sys.executable], help="default: the one that runs this")
+    add("--python", nargs="*", default=[], help="default: the one that runs this, and the oldest that is here, quickly")
     add("--extras", default="", help="such as all")
     add("--releases", nargs="*", default=["highest"], help="of what the package needs: lowest, highest (default)")
     add("--too-old", default="", metavar="PYTHON", help="one that must be refused")
     add("--quick", action="store_true", help="leave the pages unread")
     return parser.parse_args()
+
+
+class Try(NamedTuple):
+    """One environment: its Python, the edge of the releases in it, and whether the pages are read there."""
+
+    python: str
+    edge: str
+    pages: bool
+
+
+def tries(arguments: argparse.Namespace) -> Iterator[Try]:
+    """What is tried where; unless Pythons are named, both edges with the oldest as well, which differs the most."""
+    for python, edge in itertools.product(arguments.python or [sys.executable], arguments.releases):
+        yield Try(python, edge, not arguments.quick)
+    oldest = run(ROOT / "scripts" / "find-python", "oldest").strip()
+    told = run(oldest, "-c", "import sys; print('%d.%d' % sys.version_info[:2])").strip()
+    if not arguments.python and told != f"{sys.version_info[0]}.{sys.version_info[1]}":
+        yield from (Try(oldest, edge, pages=False) for edge in ("lowest", "highest"))
 
 
 def main() -> None:
@@ -145,7 +166,7 @@ def main() -> None:
         wheel = build(folder / "dist")
         if arguments.too_old:
             refuse(arguments.too_old, wheel, folder)
-        for index, (python, edge) in enumerate(itertools.product(arguments.python, arguments.releases)):
+        for index, (python, edge, pages) in enumerate(tries(arguments)):
             begun = time.monotonic()
             home = folder / f"environment{index}"
             bounds = folder / f"{edge}.txt"
@@ -155,7 +176,7 @@ def main() -> None:
             run(home / "bin" / "pip", "install", "--quiet", "--constraint", bounds, wanted)
             try_out(home / "bin" / "python", folder)
             print(f"{python}: installed, asked and answered after {time.monotonic() - begun:.0f} s", flush=True)
-            told = "" if arguments.quick else read_on(home / "bin" / "python")
+            told = read_on(home / "bin" / "python") if pages else ""
             print(f"{python}: {wheel.name} with the {edge} releases is fit to be released. {told}", flush=True)
 
 

@@ -32,6 +32,8 @@ LIMIT = 180.0
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if sys.version_info < (3, 11):  # where TLS says so of each connection that the other end has closed
+        config.addinivalue_line("filterwarnings", "ignore:unclosed transport <asyncio.sslproto:ResourceWarning")
     config.addinivalue_line("markers", "limit(seconds): the test fails when it takes longer; default 180")
 
 

@@ -58,7 +58,7 @@ class Proxy:
     async def _pour(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, flows: asyncio.Event, patience: float | None
     ) -> None:
-        with suppress(OSError, asyncio.CancelledError):  # TimeoutError is an OSError
+        with suppress(OSError, asyncio.TimeoutError, asyncio.CancelledError):
             while chunk := await asyncio.wait_for(reader.read(65536), patience):
                 await flows.wait()
                 writer.write(chunk)

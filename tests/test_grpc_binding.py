@@ -18,6 +18,7 @@ from a2a_grpc.bindings.grpc import GrpcBinding, GrpcHost, server_options
 from a2a_grpc.bindings.rpc import cut, status_details
 from a2a_grpc.bindings.streams import Streams
 from a2a_grpc.config import Options
+from a2a_grpc.python310_asyncio import count_cancels
 from a2a_grpc.testing import until
 
 SECRET = "dsn=db://user:pw@host"
@@ -64,6 +65,7 @@ def status_event(state="TASK_STATE_WORKING", size=0):
 async def serving(servicer, **chosen):
     options = Options(grpc="127.0.0.1:0", **chosen)
     streams = Streams(options.max_streams)
+    count_cancels(asyncio.get_running_loop())
     host = GrpcHost(GrpcBinding(servicer, options, streams), options)
     await host.start()
     try:
