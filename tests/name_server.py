@@ -22,6 +22,7 @@ from typing import Any
 from aiohttp import web
 
 from a2a_grpc.config import Options
+from a2a_grpc.python310_asyncio import timeout
 from a2a_grpc.server import Server
 from tests.receivers import PATIENCE
 from tests.test_push import hook, send, worker
@@ -85,7 +86,7 @@ async def outcomes() -> dict[str, Any]:
         told[name] = []
         for _ in range(2):
             arrived.clear()
-            async with Server(worker, options) as server, asyncio.timeout(PATIENCE):
+            async with Server(worker, options) as server, timeout(PATIENCE):
                 await send(server, "ask", hook(f"http://{name}:{port}/"))
                 while (left := await server.store.backlog(("", ""), 9, False)) and not left[0].said:  # noqa: ASYNC110
                     await asyncio.sleep(0.02)

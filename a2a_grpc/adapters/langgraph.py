@@ -37,6 +37,7 @@ def langgraph(graph: Any, *, given: Callable[[TaskHandle], Any] = _messages) -> 
     what the caller answers: a text is the prompt; an object is shown beside it, with its own `prompt` and `schema`.
     Several interrupts at once are one question with a numbered prompt, and `interrupts` beside it: of each its `id` and
     what it asks. An object with answers by id answers those; anything else the first. What is left is asked again.
+    Interrupts need Python 3.11: before it, LangGraph does not know of them in a graph that is awaited.
     Raises ModuleNotFoundError without LangGraph.
     """
     resume = importlib.import_module("langgraph.types").Command

@@ -17,6 +17,7 @@ from a2a_stubs import v1
 from a2a_grpc.call import RESUME_EXTENSION
 from a2a_grpc.client import Client
 from a2a_grpc.errors import InternalError, UnavailableError
+from a2a_grpc.python310_asyncio import timeout
 from a2a_grpc.tasks.state import Fold, state_of
 from a2a_grpc.tasks.store import Event
 from a2a_grpc.tasks.upkeep import ATTEMPTS
@@ -154,7 +155,7 @@ async def kept(url: str) -> list[Kept]:
     was killed a while longer."""
     connection = await asyncpg.connect(url)
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with timeout(PATIENCE):
             while await connection.fetchval("SELECT count(*) FROM posts"):  # noqa: ASYNC110 - another server
                 await asyncio.sleep(PAUSE)
         assert not await connection.fetchval("SELECT count(*) FROM tasks WHERE holder <> ''")

@@ -23,6 +23,7 @@ from a2a_grpc.bindings import jsonrpc, rest
 from a2a_grpc.call import GRPC, JSONRPC, REST, RESUME_EXTENSION, V1
 from a2a_grpc.client import Client, Events
 from a2a_grpc.errors import A2AError
+from a2a_grpc.python310_asyncio import timeout
 from a2a_grpc.server import Server
 
 T = TypeVar("T")
@@ -170,7 +171,7 @@ async def ended(agent: Client, task_id: str) -> v1.Task:
 
 async def at_work(agents: dict[str, Client], working: int, ended: int = 0) -> None:
     """Wait until so many tasks are at work, and so many have ended well."""
-    async with asyncio.timeout(PATIENCE):
+    async with timeout(PATIENCE):
         while True:
             states = [task.status.state for task in (await agents[GRPC].list()).tasks]
             if (states.count(v1.TASK_STATE_WORKING), states.count(v1.TASK_STATE_COMPLETED)) == (working, ended):
