@@ -128,6 +128,8 @@ class Way:
 
     async def _look(self) -> None:
         """Find out whether the upstream is there, and whether its card is still the same."""
+        looking = asyncio.current_task()
+        asked = cancelling(looking) if looking else 0
         try:
             async with timeout(LOOK_SECONDS):
                 if self._client is not None and self._url.startswith("http"):
@@ -139,8 +141,7 @@ class Way:
                 if isinstance(carrier, GrpcWire):
                     await carrier.check()
         except asyncio.CancelledError as fault:
-            looking = asyncio.current_task()
-            if looking is None or cancelling(looking):
+            if looking is None or cancelling(looking) > asked:
                 raise
             self._turn(fault)  # a connection that was closed meanwhile ends its calls so
         except Exception as fault:

@@ -61,12 +61,13 @@ class StoreWatch:
 
     async def _look(self) -> BaseException | None:
         """Ask for what nobody has; why there was no answer."""
+        looking = asyncio.current_task()
+        asked = cancelling(looking) if looking else 0
         try:
             async with timeout(PATIENCE_SECONDS):
                 await self._store.places(("",))
         except asyncio.CancelledError as fault:
-            looking = asyncio.current_task()
-            if looking is None or cancelling(looking):
+            if looking is None or cancelling(looking) > asked:
                 raise
             return fault
         except Exception as fault:

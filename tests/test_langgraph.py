@@ -20,6 +20,8 @@ from a2a_grpc.protojson_values import value_of
 from a2a_grpc.remote import RemoteAgent
 from a2a_grpc.testing import connect
 
+interrupts = pytest.mark.skipif(sys.version_info < (3, 11), reason="needs Python 3.11, as interrupts of LangGraph do")
+
 
 class State(TypedDict):
     messages: Annotated[list[Any], operator.add]
@@ -64,7 +66,7 @@ async def test_a_graph_answers_and_its_thread_is_the_conversation() -> None:
         assert (await agent.generate("anew")).text == "anew, 1"
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="needs Python 3.11, as interrupts of LangGraph do")
+@interrupts
 async def test_an_interrupt_is_a_question() -> None:
     async with connect(shop()) as client:
         agent = RemoteAgent(client)
@@ -78,6 +80,7 @@ async def test_an_interrupt_is_a_question() -> None:
         assert (await agent.resume("Ann", run_id=asked.run_id)).text == "Hello Ann"
 
 
+@interrupts
 async def test_interrupts_at_once_are_one_question_and_answered_by_their_ids() -> None:
     async with connect(shop(size, name)) as client:
         agent = RemoteAgent(client)
@@ -96,6 +99,7 @@ async def test_interrupts_at_once_are_one_question_and_answered_by_their_ids() -
         assert (await agent.resume("Lee", run_id=asked.run_id)).text.endswith("name Ann, Lee;")
 
 
+@interrupts
 async def test_an_answer_without_an_id_is_for_the_first_interrupt_and_the_rest_is_asked_again() -> None:
     answers = {"Which size?": {"size": "L"}, "Your name?": "Ann", "Your other name?": "Lee"}
     async with connect(shop(size, name)) as client:
@@ -109,6 +113,7 @@ async def test_an_answer_without_an_id_is_for_the_first_interrupt_and_the_rest_i
         assert "name Ann, Lee;" in asked.text and "size {'size': 'L'};" in asked.text
 
 
+@interrupts
 async def test_null_is_an_answer() -> None:
     async with connect(shop()) as client:
         agent = RemoteAgent(client)
