@@ -161,7 +161,8 @@ class Bridge:
             return await run.result()
         except (A2AError, TimeoutError) as fault:
             if run.run_id:
-                fault.add_note(f"The agent was at work on task {run.run_id}, which may go on without this call.")
+                note = f"The agent was at work on task {run.run_id}, which may go on without this call."
+                vars(fault).setdefault("__notes__", []).append(note)  # add_note, which Python 3.10 lacks
             raise
 
     # -- questions
