@@ -64,10 +64,18 @@ class Recorder(Protocol):
     """Where spans and measures go. A span is whatever `begin` answers; headers: names in lower case."""
 
     def begin(
-        self, kind: Kind, name: str, details: Mapping[str, Any], parent: Any, headers: Mapping[str, str], earlier: str
+        self,
+        kind: Kind,
+        name: str,
+        details: Mapping[str, Any],
+        parent: Any,
+        headers: Mapping[str, str],
+        earlier: str,
+        began: int | None = None,
     ) -> Any:
-        """Begin a span. parent: the span that it is part of; None: what the W3C headers say, or what is under way in
-        this context. earlier: a trace context that it is linked to, see call.trace_of; "" for none."""
+        """Begin a span. details: not to be changed later. parent: the span that it is part of; None: what the W3C
+        headers say, or what is under way in this context. earlier: a trace context that it is linked to, see
+        call.trace_of; "" for none. began: when, in ns since 1970; None: now."""
 
     def enter(self, span: Any) -> Any:
         """Make the span the one that is under way in this context; answers what `leave` takes."""
@@ -143,11 +151,17 @@ NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Here(NamedTuple):
-    """What watches the code that runs, and what log lines of it are to show."""
+    """What watches the code that runs, what that is about, and its span."""
 
     telemetry: "Watcher"
-    fields: Mapping[str, str]
+    about: Mapping[str, str]
     span: Any
+
+    @property
+    def fields(self) -> Mapping[str, str]:
+        """What log lines are to show."""
+        recorder = self.telemetry.recorder
+        return self.about if recorder is None else {**self.about, **recorder.ids(self.span)}
 
 
 HERE: ContextVar[Here | None] = ContextVar("a2a_telemetry", default=None)
@@ -162,9 +176,25 @@ def outgoing_headers() -> dict[str, str]:
 
 
 class Act:
-    """Something that is watched from now until `end`; `with` it, what runs is part of it. Labels may be added."""
+    """Something that is watched from now until `end`; `with` it, what runs is part of it. Labels may be added.
 
-    __slots__ = ("_begun", "_entered", "_fields", "_here", "_kind", "_started", "_telemetry", "labels", "more", "span")
+    spanned: whether it makes a span; whole: the span is made at the end, with everything that is known then, since
+    nothing is part of it.
+    """
+
+    __slots__ = (
+        "_begun",
+        "_entered",
+        "_fields",
+        "_here",
+        "_kind",
+        "_started",
+        "_telemetry",
+        "_whole",
+        "labels",
+        "more",
+        "span",
+    )
 
     def __init__(
         self,
@@ -179,21 +209,25 @@ class Act:
         earlier: str = "",
         fields: Mapping[str, str] | None = None,
         spanned: bool = True,
+        whole: bool = False,
     ) -> None:
-        self._kind, self._telemetry, self._fields = kind, telemetry, fields
-        self.labels, self.more = labels, details or {}
+        self._kind, self._telemetry, self._fields = kind, telemetry, fields or NO_HEADERS
+        self.labels, self.more = labels, details if details is not None else {}
         self.span: Any = None
         self._here: Here | None = None
+        self._whole: tuple[str, Any, int] | None = None
         if spanned and (recorder := telemetry.recorder) is not None:
-            self._begun = labels | self.more
-            self.span = recorder.begin(kind, name, self._begun, parent, headers, earlier)
+            if whole:
+                self._whole = name, parent, time.time_ns()
+            else:
+                self._begun = labels | self.more
+                self.span = recorder.begin(kind, name, self._begun, parent, headers, earlier)
         self._started = time.monotonic()
 
     def __enter__(self) -> None:
         recorder = self._telemetry.recorder
         if self._here is None:
-            ids = recorder.ids(self.span) if recorder is not None else {}
-            self._here = Here(self._telemetry, {**(self._fields or NO_HEADERS), **ids}, self.span)
+            self._here = Here(self._telemetry, self._fields, self.span)
         self._entered = HERE.set(self._here), recorder and recorder.enter(self.span)
 
     def __exit__(
@@ -216,9 +250,15 @@ class Act:
         """The act is over, by a fault if one is given; answers how many seconds it took."""
         seconds = time.monotonic() - self._started
         if (recorder := self._telemetry.recorder) is not None:
-            new: dict[str, Any] = {}
+            new: Mapping[str, Any] = NO_HEADERS
             if self.span is not None:
-                new = {name: value for name, value in (self.labels | self.more).items() if name not in self._begun}
+                begun = self._begun
+                new = {name: value for name, value in self.labels.items() if name not in begun}
+                if self.more:
+                    new |= {name: value for name, value in self.more.items() if name not in begun}
+            elif self._whole is not None:
+                name, parent, began = self._whole
+                self.span = recorder.begin(self._kind, name, self.labels | self.more, parent, NO_HEADERS, "", began)
             recorder.end(self._kind, self.span, seconds, self.labels, new, failed or fault is not None)
         return seconds
 

@@ -56,6 +56,8 @@ for _name in ("opentelemetry.trace.propagation.tracecontext", "opentelemetry.tra
     logging.getLogger(_name).setLevel(logging.ERROR)  # else callers write a warning with each header that is wrong
 
 
+_ROLES: Final[Mapping[str, SpanKind]] = {kind.role: SpanKind[kind.role] for kind in KINDS}
+
 Counts = dict[tuple[tuple[str, str], ...], int]
 """How often something was counted, by its labels."""
 
@@ -93,19 +95,17 @@ class OpenTelemetry:
         parent: Span | None,
         headers: Mapping[str, str],
         earlier: str,
+        began: int | None = None,
     ) -> Span | None:
         """Begin a span (see Recorder)."""
         if self._tracer is None:
             return None
         whence = trace.set_span_in_context(parent) if parent is not None else _whence(kind, headers)
         links = [Link(last)] if earlier and (last := _context_of(earlier)) else None
+        if BINDING in details:
+            details = {**_of_wire(kind is CALL, details[OPERATION], details[BINDING], details[VERSION]), **details}
         return self._tracer.start_span(
-            name,
-            whence,
-            SpanKind[kind.role],
-            {**_protocol(kind, details), **details},
-            links,
-            set_status_on_exception=False,
+            name, whence, _ROLES[kind.role], details, links, began, set_status_on_exception=False
         )
 
     def enter(self, span: Span | None) -> Any:
@@ -148,9 +148,10 @@ class OpenTelemetry:
         if span is None:
             return
         if span.is_recording():
-            answered = _answered(kind, labels)
-            if added := {**new, **answered}:
-                span.set_attributes(added)
+            binding = labels.get(BINDING, "")
+            answered = _answered(kind is CALL, binding, labels.get(CODE, "")) if binding else {}
+            if new or answered:
+                span.set_attributes({**new, **answered})
             code = labels.get(CODE, "")
             if failed and not (kind is CALL and code in BY_REASON and BY_REASON[code].http < 500):
                 span.set_attribute("error.type", _error(new, labels, answered))
@@ -211,13 +212,9 @@ def _context_of(earlier: str) -> trace.SpanContext | None:
 # -- the semantic conventions
 
 
-def _protocol(kind: Kind, details: Mapping[str, Any]) -> Mapping[str, str]:
-    return _of_wire(kind, details[OPERATION], details[BINDING], details[VERSION]) if BINDING in details else {}
-
-
 @cache
-def _of_wire(kind: Kind, operation: str, binding: str, version: str) -> Mapping[str, str]:
-    """What the conventions say of an operation on a wire: names and routes as they are there."""
+def _of_wire(served: bool, operation: str, binding: str, version: str) -> Mapping[str, str]:
+    """What the conventions say of an operation on a wire: names and routes as they are there. served: here."""
     name = METHOD_NAMES.get(operation, operation) if version == V03 else operation
     method = METHODS.get(version, {}).get(name)
     if method is None:
@@ -227,19 +224,19 @@ def _of_wire(kind: Kind, operation: str, binding: str, version: str) -> Mapping[
     if binding == JSONRPC:
         told = JSONRPC_NAMES[operation] if version == V03 else operation
         return {"rpc.system.name": "jsonrpc", "jsonrpc.protocol.version": "2.0", "rpc.method": told}
-    route = "http.route" if kind is CALL else "url.template"
+    route = "http.route" if served else "url.template"
     return {"http.request.method": method.routes[0].verb, route: method.routes[0].template}
 
 
-def _answered(kind: Kind, labels: Mapping[str, str]) -> Mapping[str, str | int]:
-    """How the wire said that it went."""
-    binding, code = labels.get(BINDING, ""), labels.get(CODE, "")
+@cache
+def _answered(served: bool, binding: str, code: str) -> Mapping[str, str | int]:
+    """How the wire said that it went. served: here."""
     error = BY_REASON.get(code)
-    if not binding or (error is None and code != OK):
+    if error is None and code != OK:
         return {}
     if binding == GRPC:
         return {"rpc.response.status_code": error.grpc.name if error else code}
-    if error is UnavailableError and kind is not CALL:
+    if error is UnavailableError and not served:
         return {}  # a connection may have broken before there was an answer
     if binding == JSONRPC:
         return {"rpc.response.status_code": str(error.jsonrpc)} if error else {}

@@ -168,7 +168,7 @@ class Telemetry(Off):
 
     def _heard(self, call: Call) -> dict[str, str]:
         """The trace that a caller has told, for log lines where nothing is traced."""
-        told = trace_of(call.metadata) if self.recorder is None else ""
+        told = trace_of(call.metadata)
         return {"trace_id": told.split("-")[1]} if told else {}
 
     # -- calls
@@ -197,10 +197,14 @@ class Telemetry(Off):
 
     def call(self, request: Any, call: Call) -> Act:
         """A call begins; it goes on from what came with it, and its own trace context goes on in its metadata."""
-        subject = self.shown(call.caller.subject)
-        fields = _named(SUBJECTS[type(request)](request)) if type(request) in SUBJECTS else {}
-        shown = fields | ({"caller": subject} if subject else {}) | self._heard(call)
-        details = {f"a2a.{name}": value for name, value in shown.items() if name == "caller"} | _spoken(fields)
+        shown: dict[str, str] = {}
+        details: dict[str, Any] = {}
+        if (about := SUBJECTS.get(type(request))) is not None:
+            shown, details = _named(*about(request))
+        if subject := self.shown(call.caller.subject):
+            shown["caller"] = details["a2a.caller"] = subject
+        if self.recorder is None:
+            shown |= self._heard(call)
         if call.tenant:
             details["a2a.tenant"] = call.tenant[:LONGEST_ID]
         if call.path:
@@ -217,8 +221,11 @@ class Telemetry(Off):
     async def _turn(self, turn: Any, work: Coroutine[Any, Any, None]) -> None:
         """The function of a turn at work; the act ends with the turn, whose last commit comes later."""
         owner = self.shown(turn.scope.owner)
-        fields = {"task": turn.task_id, "context": turn.context_id} | ({"caller": owner} if owner else {})
-        fields |= self._heard(turn.call)
+        fields = {"task": turn.task_id, "context": turn.context_id}
+        if owner:
+            fields["caller"] = owner
+        if self.recorder is None:
+            fields |= self._heard(turn.call)
         details = {TASK: turn.task_id, CONTEXT: turn.context_id, "a2a.attempt": str(turn.attempt)}
         agent = turn.agent.name
         act = Act(self, TURN, f"turn {agent}", {AGENT: agent}, details, earlier=turn.earlier, fields=fields)
@@ -244,7 +251,7 @@ class Telemetry(Off):
         """A method of a store begins; of: its first argument; a change says which turn it belongs to."""
         turn = self._turns.get(getattr(of, "task_id", ""))
         parent = None if turn is None else turn.span
-        return Act(self, STORE, f"store {name}", {AT_STORE: name}, parent=parent, spanned=name in SPANNED)
+        return Act(self, STORE, f"store {name}", {AT_STORE: name}, parent=parent, spanned=name in SPANNED, whole=True)
 
     # -- webhooks and other agents
 
@@ -257,12 +264,15 @@ class Telemetry(Off):
         return _WatchedWire(self, wire, entry)
 
 
-def _named(found: tuple[str, str]) -> dict[str, str]:
-    return {name: value[:LONGEST_ID] for name, value in zip(("task", "context"), found, strict=True) if value}
-
-
-def _spoken(fields: Mapping[str, str]) -> dict[str, str]:
-    return {key: fields[name] for name, key in (("task", TASK), ("context", CONTEXT)) if name in fields}
+def _named(task: str, context: str) -> tuple[dict[str, str], dict[str, Any]]:
+    """Ids of a task and a context as far as there are any: for log lines, and for spans."""
+    shown: dict[str, str] = {}
+    details: dict[str, Any] = {}
+    if task:
+        shown["task"] = details[TASK] = task[:LONGEST_ID]
+    if context:
+        shown["context"] = details[CONTEXT] = context[:LONGEST_ID]
+    return shown, details
 
 
 def _finish(act: Act, request: Any, fault: BaseException | None) -> None:
@@ -289,8 +299,8 @@ def _unary(telemetry: Telemetry, method: Any) -> Any:
         try:
             with act:
                 answer = await method(request, call)
-            if (about := SUBJECTS.get(type(answer))) is not None:
-                act.more |= _spoken(_named(about(answer)))
+            if act.span is not None and (about := SUBJECTS.get(type(answer))) is not None:
+                act.more |= _named(*about(answer))[1]
             return answer
         except BaseException as raised:
             fault = raised
@@ -314,7 +324,7 @@ def _streaming(telemetry: Telemetry, method: Any) -> Any:
                     if event is None:
                         return
                     if not number and (about := SUBJECTS.get(type(event))) is not None:
-                        act.more |= _spoken(_named(about(event)))
+                        act.more |= _named(*about(event))[1]
                     number += 1
                     yield event
         except BaseException as raised:
