@@ -206,11 +206,11 @@ class Keeper:
                 return
         async with aclosing(self._engine.batches(scope, task_id, after)) as batches:
             async for events in batches:
-                for number, payload in events:
-                    if number != after + 1:
-                        raise UnavailableError(f"events up to {number - 1} are no longer kept")
-                    after = call.position = number
-                    yield payload
+                for event in events:
+                    if event.sequence != after + 1:
+                        raise UnavailableError(f"events up to {event.sequence - 1} are no longer kept")
+                    after = call.position = event.sequence
+                    yield event.payload
 
     async def _task_of(self, asking: Asking, event: v1.StreamResponse) -> v1.Task | None:
         """The task that an event is about, None for a message."""

@@ -124,7 +124,8 @@ class A2AService(v1_grpc.A2AServiceServicer):
         closes, plain = self._options.close_on_input_required, RESUME_EXTENSION not in call.activated
         async with aclosing(self._engine.batches(scope, outcome, after)) as batches:
             async for events in batches:
-                for call.position, payload in events:
+                for event in events:
+                    call.position, payload = event.sequence, event.payload
                     yield payload if plain else self._numbered(call.position, payload, call)
                     if closes and payload.HasField("status_update") and _asks(payload.status_update.status):
                         return
@@ -185,8 +186,9 @@ class A2AService(v1_grpc.A2AServiceServicer):
         plain = RESUME_EXTENSION not in call.activated
         async with aclosing(self._engine.batches(scope, request.id, after)) as batches:
             async for events in batches:
-                for call.position, payload in events:
-                    yield payload if plain else self._numbered(call.position, payload, call)
+                for event in events:
+                    call.position = event.sequence
+                    yield event.payload if plain else self._numbered(call.position, event.payload, call)
 
     # -- push notification configs
 

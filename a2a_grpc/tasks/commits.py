@@ -206,8 +206,9 @@ class Commits(ABC):
     def _emit(self, payload: v1.StreamResponse, state: int = 0) -> int:
         """Say something; state: what it brings the task into, 0 if it leaves that alone."""
         self.sequence += 1
-        self._pending.append(Event(self.sequence, payload))
-        self._size += payload.ByteSize()
+        event = Event(self.sequence, payload)
+        self._pending.append(event)
+        self._size += len(event.body)
         if state:
             self._state = state
         return self.sequence
@@ -302,7 +303,7 @@ class Commits(ABC):
     async def _commit(self, batch: list[Event]) -> None:
         last, size = batch[-1].sequence, self._size
         pending, options = self._pending, self._process.options
-        self._size = sum([event.payload.ByteSize() for event in pending]) if pending else 0
+        self._size = sum([len(event.body) for event in pending]) if pending else 0
         ends = bool(self.ending) and not pending
         change = self._opening or Change(self.scope, self.task_id, self.durable, 0, token=self.token)
         change.now_ms, change.events = self._process.store.now_ms(), batch

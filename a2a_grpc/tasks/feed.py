@@ -57,7 +57,7 @@ class Feed:
         kept, self._size = len(self._tail), 0
         while kept > len(self._tail) - TAIL_EVENTS and kept and self._size <= TAIL_BYTES:
             kept -= 1
-            self._size += self._tail[kept].payload.ByteSize()
+            self._size += len(self._tail[kept].body)
         del self._tail[:kept]
 
     def after(self, position: int) -> Sequence[Event] | None:

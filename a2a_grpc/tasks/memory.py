@@ -13,9 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import count, islice
 from operator import attrgetter
-from typing import Final
-
-from a2a_stubs import v1
 
 from a2a_grpc.tasks.fence import admit
 from a2a_grpc.tasks.start import now_ms
@@ -95,7 +92,6 @@ class _Shelf:
                 del self.lists[label]
 
 
-_read: Final = v1.StreamResponse.FromString
 _columns = attrgetter(*(field.name for field in fields(TaskRow)))
 
 
@@ -155,7 +151,7 @@ class MemoryStore:
             )
         row = self._own(entry)
         self._set(row, columns, new=not row.sequence)
-        entry.events += [event.payload.SerializeToString() for event in change.events]
+        entry.events += [event.body for event in change.events]
         for config in change.push_configs:
             self._register(entry, config, change.expected)
         if change.notify:
@@ -232,7 +228,7 @@ class MemoryStore:
             return []
         start = max(after - entry.dropped, 0)
         found = entry.events[start : start + limit]
-        return [Event(number, _read(payload)) for number, payload in enumerate(found, entry.dropped + start + 1)]
+        return [Event(number, body=body) for number, body in enumerate(found, entry.dropped + start + 1)]
 
     async def shorten(self, scope: Scope, task_id: str, upto: int) -> None:
         """Forget events (see Store.shorten)."""

@@ -157,7 +157,7 @@ def _only_adds(change: Change) -> bool:
 
 
 def _columns(changes: Sequence[Change]) -> dict[str, list[Any]]:
-    events = [(change.task_id, *event) for change in changes for event in change.events]
+    events = [(change.task_id, event) for change in changes for event in change.events]
     return {
         "task_ids": [change.task_id for change in changes],
         "agents": [change.scope.agent for change in changes],
@@ -167,9 +167,9 @@ def _columns(changes: Sequence[Change]) -> dict[str, list[Any]]:
         "expected": [change.expected for change in changes],
         "reached": [change.expected + len(change.events) for change in changes],
         "notify": [change.notify for change in changes],
-        "of_tasks": [task_id for task_id, _, _ in events],
-        "sequences": [sequence for _, sequence, _ in events],
-        "payloads": [payload.SerializeToString() for _, _, payload in events],
+        "of_tasks": [task_id for task_id, _ in events],
+        "sequences": [event.sequence for _, event in events],
+        "payloads": [event.body for _, event in events],
     }
 
 
@@ -285,8 +285,7 @@ async def _apply(connection: Connection, admitted: Sequence[_Admitted]) -> None:
     remembered: list[tuple[Scope, str, Change]] = []
     for task, context_id, change, _ in admitted:
         work[sql.ADD_EVENT] += [
-            {"task": task, "sequence": sequence, "payload": payload.SerializeToString()}
-            for sequence, payload in change.events
+            {"task": task, "sequence": event.sequence, "payload": event.body} for event in change.events
         ]
         work[sql.PUT_CONFIG] += [
             config._asdict() | {"task": task, "cursor": change.expected} for config in change.push_configs

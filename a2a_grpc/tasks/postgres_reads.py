@@ -9,8 +9,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from a2a_stubs import v1
-
 from a2a_grpc.tasks import schema as sql
 from a2a_grpc.tasks import schema_postgres as pg
 from a2a_grpc.tasks.postgres_link import PostgresLink
@@ -81,7 +79,7 @@ class Reads:
 
 
 def _events(rows: Iterable[Sequence[object]]) -> list[Event]:
-    return [Event(sequence, v1.StreamResponse.FromString(payload)) for sequence, payload in rows]  # type: ignore[arg-type]
+    return [Event(sequence, body=payload) for sequence, payload in rows]  # type: ignore[arg-type]
 
 
 def _columns(every: Iterable[_Asked]) -> dict[str, list[object]]:

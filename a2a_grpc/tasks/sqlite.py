@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from a2a_stubs import v1
-
 from a2a_grpc.tasks import schema as sql
 from a2a_grpc.tasks.fence import admit
 from a2a_grpc.tasks.sqlite_file import SQLiteFile
@@ -97,7 +95,7 @@ class SQLiteStore:
     async def events(self, scope: Scope, task_id: str, after: int, limit: int) -> list[Event]:
         """Events after a number (see Store.events)."""
         rows = await self._file.rows(sql.EVENTS, _of(scope, task_id=task_id, after=after, limit=limit))
-        return [Event(sequence, v1.StreamResponse.FromString(payload)) for sequence, payload in rows]
+        return [Event(sequence, body=payload) for sequence, payload in rows]
 
     async def shorten(self, scope: Scope, task_id: str, upto: int) -> None:
         """Forget events (see Store.shorten)."""
@@ -365,10 +363,7 @@ def _commit(connection: sqlite3.Connection, change: Change) -> int:
     if change.events:
         connection.executemany(
             sql.ADD_EVENT,
-            [
-                {"task": task, "sequence": sequence, "payload": payload.SerializeToString()}
-                for sequence, payload in change.events
-            ],
+            [{"task": task, "sequence": event.sequence, "payload": event.body} for event in change.events],
         )
     for config in change.push_configs:
         connection.execute(sql.PUT_CONFIG, config._asdict() | {"task": task, "cursor": change.expected})

@@ -21,15 +21,44 @@ class Scope(NamedTuple):
     owner: str
 
 
-class Event(NamedTuple):
-    """One entry of a task's log. The payload must not be changed by anyone once it is committed.
+class Event:
+    """One entry of a task's log: its number, and what it says as a message or as its bytes; the other is made when
+    somebody looks, and neither is made twice. The payload must not be changed by anyone once it is committed.
 
     `task` opens the log, `status_update` and `artifact_update` follow; a `message` is what the user said in a later
     turn: it goes into the history and is never delivered to readers (I-08).
     """
 
-    sequence: int
-    payload: v1.StreamResponse
+    __slots__ = ("_body", "_payload", "sequence")
+
+    def __init__(self, sequence: int, payload: v1.StreamResponse | None = None, body: bytes | None = None) -> None:
+        self.sequence = sequence
+        self._payload = payload
+        self._body = body
+
+    @property
+    def payload(self) -> v1.StreamResponse:
+        """What it says."""
+        if self._payload is None:
+            self._payload = v1.StreamResponse.FromString(self._body or b"")
+        return self._payload
+
+    @property
+    def body(self) -> bytes:
+        """What it says, serialised."""
+        if self._body is None:
+            self._body = self.payload.SerializeToString()
+        return self._body
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Event):
+            return NotImplemented
+        return self.sequence == other.sequence and self.payload == other.payload
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Event({self.sequence}, {self.payload!r})"
 
 
 @dataclass(slots=True)

@@ -84,7 +84,7 @@ async def close_task(runtime: Runtime, row: TaskRow, fold: Fold, state: int, tex
     except (Conflict, LeaseLost):
         return False
     if feed := runtime.feeds.find(row.scope, row.task_id):
-        feed.publish((event,), event.payload.ByteSize())
+        feed.publish((event,), len(event.body))
         feed.wake()
     runtime.bus.publish(row.task_id, event.sequence)
     return True
