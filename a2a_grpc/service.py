@@ -32,8 +32,9 @@ from a2a_grpc.errors import (
 from a2a_grpc.methods import missing
 from a2a_grpc.protojson import MAX_DEPTH, unfit
 from a2a_grpc.ready import Ready
-from a2a_grpc.tasks.engine import Engine, Started
+from a2a_grpc.tasks.engine import Engine
 from a2a_grpc.tasks.listing import cut
+from a2a_grpc.tasks.run import Started
 from a2a_grpc.tasks.state import TERMINAL
 from a2a_grpc.tasks.store import PushConfig, Scope, TaskQuery
 
@@ -94,11 +95,11 @@ class A2AService(v1_grpc.A2AServiceServicer):
         outcome = await started.outcome()
         if isinstance(outcome, v1.Message):
             return v1.SendMessageResponse(message=outcome)
-        engine, answer = self._engine, v1.SendMessageResponse()
+        engine, answer, history = self._engine, v1.SendMessageResponse(), self._history(request.configuration) > 0
         if request.configuration.return_immediately:
-            await engine.view(scope, outcome, answer.task)
+            await engine.view(scope, outcome, answer.task, history=history)
         else:
-            await engine.settled(scope, outcome, started.turn, answer.task)
+            await engine.settled(scope, outcome, started.turn, answer.task, history=history)
         self._trimmed(answer.task, request.configuration)
         return answer
 

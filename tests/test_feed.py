@@ -89,7 +89,7 @@ async def test_a_reader_finds_what_another_process_wrote(hinted: bool) -> None:
     await stored(store, 1, PAGE + 3)
     feeds = Feeds(store, LocalBus(), "here")
     reader = asyncio.ensure_future(follow(feeds))
-    await until(lambda: feeds.find(ALICE, "t") and feeds.find(ALICE, "t")._waiting)  # type: ignore[union-attr]
+    await until(lambda: feeds.find((ALICE, "t")) and feeds.find((ALICE, "t"))._waiting)  # type: ignore[union-attr]
     await stored(store, PAGE + 4, PAGE + 6, COMPLETED)
     if hinted:
         feeds.hint("t", PAGE + 6)
@@ -106,7 +106,7 @@ async def test_a_hint_costs_one_read_of_what_is_new_and_one_that_lies_nothing_mo
     await stored(store, 1, 3)
     feeds = Feeds(store, LocalBus(), "here")
     reader = asyncio.ensure_future(follow(feeds))
-    await until(lambda: feeds.find(ALICE, "t") and feeds.find(ALICE, "t")._waiting)  # type: ignore[union-attr]
+    await until(lambda: feeds.find((ALICE, "t")) and feeds.find((ALICE, "t"))._waiting)  # type: ignore[union-attr]
     looks = store.looks
     for number in range(4, 40):
         await stored(store, number, number)

@@ -153,6 +153,62 @@ def test_a_stored_snapshot_goes_on_as_if_it_had_never_been_stored(cut: int) -> N
     assert status_ms(second.task().status) == 3123
 
 
+def _resumed(head: bytes) -> Fold:
+    return Fold.of(TaskRow(Scope("", "", ""), "t", "c", 0, 0, 0, 7, 7, head, b""))
+
+
+LONG = v1.Message(message_id="long", parts=[v1.Part(text="x" * size) for size in (1, 127, 128, 20_000)])
+
+
+@pytest.mark.requirement("STREAM-09", "HIST-04")
+@pytest.mark.parametrize(
+    "task",
+    [
+        v1.Task(),
+        v1.Task(id="t", context_id="c"),
+        v1.Task(id="t", context_id="c" * 300, history=[LONG, said("u2").message]),
+        v1.Task(id="t", status=v1.TaskStatus(state=v1.TASK_STATE_WORKING, message=LONG)),
+        v1.Task(id="t", context_id="c", status=v1.TaskStatus(), metadata={"n": 1}, history=[LONG]),
+        v1.Task.FromString(v1.Task(id="t", history=[LONG]).SerializeToString() + bytes((0xFA, 0x3F, 1, 65))),
+    ],
+    ids=["empty", "ids", "history", "status", "metadata", "unknown"],
+)
+def test_a_snapshot_of_any_release_goes_on_and_loses_nothing(task: v1.Task) -> None:
+    first = _resumed(task.SerializeToString())  # as every other writer of the message does it
+    assert first.task() == v1.Task.FromString(first.head()) == task
+    second = _resumed(first.head())
+    assert second.task() == task and list(second.history) == list(task.history)
+    assert second.state == task.status.state
+    for made in (first, second):
+        made.apply(Event(8, said("u9")))
+        made.apply(Event(9, status(C, "done", 3123)))
+        assert (
+            ids(made.task())[-1] == "u9" if task.status.message == v1.Message() else LONG.message_id in ids(made.task())
+        )
+        bare, whole = made.task(history=False), made.task()
+        assert not bare.history and len(whole.history) > len(task.history)
+        whole.ClearField("history")
+        assert bare == whole
+    assert first.head() == second.head()
+
+
+@pytest.mark.requirement("STREAM-09", "LIST-18")
+@pytest.mark.parametrize("at", [0, 999, 1_000, 1_792_000_000_123])
+@pytest.mark.parametrize("message", [LONG, said("u1").message], ids=["long", "short"])
+def test_the_task_that_a_message_makes_is_what_its_first_event_says(message: v1.Message, at: int) -> None:
+    sent = v1.Message(task_id="t", context_id="c" * 200)
+    sent.MergeFrom(message)
+    made = Fold()
+    event = made.open(sent, at)
+    told = event.payload.task
+    assert made.task() == told and fold(event.payload).task() == told
+    assert (told.id, told.context_id, told.history[0]) == ("t", "c" * 200, sent)
+    assert (told.status.state, status_ms(told.status), told.status.HasField("message")) == (S, at, False)
+    made.apply(event)  # which it has
+    made.apply(Event(2, status(W, "s1")))
+    assert ids(made.task()) == [sent.message_id] and made.sequence == 2
+
+
 @pytest.mark.requirement("HIST-05")
 def test_a_task_that_was_looked_at_is_the_viewers_own() -> None:
     made = fold(opened("u1"), chunk("a", append=False))

@@ -14,7 +14,8 @@ from a2a_grpc.agent import Agent
 from a2a_grpc.call import Call, Caller
 from a2a_grpc.config import Options
 from a2a_grpc.tasks.bus import LocalBus
-from a2a_grpc.tasks.engine import Engine, Started
+from a2a_grpc.tasks.engine import Engine
+from a2a_grpc.tasks.run import Started
 from a2a_grpc.tasks.state import state_of
 from a2a_grpc.tasks.store import Event, Scope, Store
 from a2a_grpc.tasks.views import View

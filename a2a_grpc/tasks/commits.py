@@ -73,10 +73,10 @@ class Commits(ABC):
         "_last_ms",
         "_loop",
         "_opening",
-        "_payloads",
         "_pending",
         "_posts",
         "_process",
+        "_says",
         "_sent",
         "_size",
         "_soon",
@@ -115,7 +115,7 @@ class Commits(ABC):
         self.outcome: asyncio.Future[str | v1.Message] = loop.create_future()
         self._process = process
         self._opening: Change | None = start.opening
-        self._payloads = start.payloads
+        self._says = start.says
         self._state = start.fold.state or v1.TASK_STATE_SUBMITTED
         self._last_ms = start.opening.now_ms
         self._author_state = start.author_state
@@ -130,7 +130,7 @@ class Commits(ABC):
         self._soon = False
         self._batch: Sequence[Event] = ()  # of the last commit
         self._batch_size = 0
-        self._feed = process.feeds.find(self.scope, self.task_id)
+        self._feed = process.feeds.find((self.scope, self.task_id))
         if self._feed is not None:
             self.show(self._feed)
 
@@ -199,9 +199,15 @@ class Commits(ABC):
         return self._last_ms
 
     def _open(self) -> None:
-        payloads, self._payloads = self._payloads, ()
-        for payload in payloads:
-            self._emit(payload, state_of(payload))
+        """Say what the turn begins with; whoever comes first to speak does."""
+        says, self._says = self._says, None
+        events = says(self.fold) if says is not None else ()
+        for event in events:
+            self._pending.append(event)
+            self._size += len(event.body)
+            if event.sequence > self.fold.sequence:
+                self._state = state_of(event.payload) or self._state
+        self.sequence += len(events)
 
     def _emit(self, payload: v1.StreamResponse, state: int = 0) -> int:
         """Say something; state: what it brings the task into, 0 if it leaves that alone."""
@@ -217,7 +223,7 @@ class Commits(ABC):
         """Emit an event after which the function goes on; it waits here while too much waits for the store."""
         if self.ending or self.stopped or asyncio.get_running_loop() is not self._loop:
             await self._check(0)
-        if self._payloads:
+        if self._says is not None:
             self._open()
         self._emit(payload)
         self._flush_soon()
@@ -228,7 +234,7 @@ class Commits(ABC):
         payload = self._status(state, message, metadata)
         if state in INTERRUPTED and self._author is not None:
             self._author_state = to_json(self._author, "task.state", STATE_BYTES)
-        if self._payloads:
+        if self._says is not None:
             self._open()
         self._emit(payload, state)
         self.ending = state
@@ -346,7 +352,8 @@ class Commits(ABC):
         sees the question may answer it at once (BL-11)."""
         if not ends:
             for event in reversed(change.events):
-                if (status := status_of(event.payload)) is not None:
+                known = event.sequence <= self.fold.sequence
+                if (status := self.fold.status if known else status_of(event.payload)) is not None:
                     change.snapshot = Snapshot(status.state, status_ms(status))
                     return
             return

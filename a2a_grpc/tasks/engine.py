@@ -8,7 +8,6 @@ decides is a commit: two that want the same thing cannot both get it.
 import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from a2a_stubs import v1
@@ -33,9 +32,9 @@ from a2a_grpc.tasks.handle import TurnEnded
 from a2a_grpc.tasks.listing import Page, entries_of, entry_of
 from a2a_grpc.tasks.posts import Posts
 from a2a_grpc.tasks.relay import Relays
-from a2a_grpc.tasks.run import Runtime, Turn
+from a2a_grpc.tasks.run import Runtime, Started, Turn
 from a2a_grpc.tasks.start import Start, joined, new_id, with_ids
-from a2a_grpc.tasks.state import ENDS, INTERRUPTED, TERMINAL, Fold, set_status, state_of, status_event
+from a2a_grpc.tasks.state import ENDS, INTERRUPTED, TERMINAL, Fold, state_of, status_event
 from a2a_grpc.tasks.store import (
     Change,
     Conflict,
@@ -47,7 +46,6 @@ from a2a_grpc.tasks.store import (
     PushConfig,
     Scope,
     Store,
-    StoreError,
     TaskQuery,
     TaskRow,
 )
@@ -56,51 +54,6 @@ from a2a_grpc.tasks.views import View, folded, shown
 
 RETRY_AFTER: Final = 1.0
 """Seconds after which a caller that met the limit of turns may come back."""
-
-
-@dataclass(slots=True)
-class Started:
-    """What became of a message.
-
-    task_id: its task, if it has or gets one. turn, start: the turn that it started, None if it joined what was there.
-    row: the task before the message, None if the message made it. known: the first outcome of the same message, None
-    if this is the first; digest: tells whether the content is the same, b"" where nobody looks.
-    """
-
-    task_id: str
-    turn: Turn | None = None
-    start: Start | None = None
-    row: TaskRow | None = None
-    known: Dedupe | None = None
-    digest: bytes = b""
-
-    async def outcome(self) -> v1.Message | str:
-        """The direct Message, or the id of the task as soon as it is stored; raises what kept it from being stored."""
-        if self.turn is not None:
-            told = self.turn.outcome
-            try:
-                return told.result() if told.done() else await joined(told)
-            except Duplicate as first:
-                self.turn, self.start, self.known = None, None, first.dedupe
-            except StoreError:
-                raise UnsupportedOperationError("Another message is being worked on") from None
-        if self.known is None:
-            return self.task_id
-        if self.known.digest != self.digest:
-            text = "was used before for a message with other content"
-            raise InvalidParamsError(violations=[("message.messageId", text)])
-        return self.known.task_id or v1.Message.FromString(self.known.reply)
-
-    @property
-    def opening(self) -> View | None:
-        """The task as the message found or made it: what a stream begins with. None if it joined what was there: then
-        the stream begins with the task as it is. The task is the caller's own."""
-        if self.start is None or (self.row is not None and self.row.folded != self.row.sequence):
-            return None
-        fold = Fold() if self.row is None else Fold.of(self.row)
-        for sequence, payload in enumerate(self.start.payloads, self.start.opening.expected + 1):
-            fold.apply(Event(sequence, payload))
-        return View(fold.task(), fold.sequence)
 
 
 class Engine:
@@ -212,11 +165,7 @@ class Engine:
         now, task_id = self.store.now_ms(), new_id()
         request = with_ids(request, task_id, request.message.context_id or new_id())
         message = request.message
-        payload = v1.StreamResponse()
-        task = payload.task
-        task.id, task.context_id = task_id, message.context_id
-        set_status(task.status, v1.TASK_STATE_SUBMITTED, now)
-        task.history.add().CopyFrom(message)  # which `append` does by way of bytes
+        fold = Fold(self.options.keep_status_messages)
         opening = Change(
             scope,
             task_id,
@@ -227,8 +176,9 @@ class Engine:
             dedupe=self._dedupe(message, digest, task_id),
             push_configs=self.push_configs(call, request, task_id),
         )
-        fold = Fold(self.options.keep_status_messages)
-        start = Start(scope, call, request, task_id, message.context_id, fold, opening, (payload,))
+        start = Start(
+            scope, call, request, task_id, message.context_id, fold, opening, lambda fold: (fold.open(message, now),)
+        )
         started = Started(task_id, self._turn(start), start, digest=digest)
         if not replies:
             await started.outcome()
@@ -319,7 +269,7 @@ class Engine:
             row.context_id,
             fold,
             opening,
-            (working, v1.StreamResponse(message=request.message)),
+            lambda fold: _events(fold, working, v1.StreamResponse(message=request.message)),
             answering=True,
             author_state=row.author_state,
             earlier=row.trace,
@@ -381,7 +331,7 @@ class Engine:
             row.context_id,
             fold,
             opening,
-            (working,),
+            lambda fold: _events(fold, working),
             lost.answering,
             row.author_state,
             row.attempt + 1,
@@ -422,23 +372,31 @@ class Engine:
 
     # -- reading
 
-    async def view(self, scope: Scope, task_id: str, into: v1.Task | None = None) -> View:
+    async def view(self, scope: Scope, task_id: str, into: v1.Task | None = None, *, history: bool = True) -> View:
         """The task as it is, and the number to follow it from. into: an empty message that becomes the task, default a
-        new one. Raises TaskNotFoundError."""
+        new one. history: False where nobody looks at it, which may then be left out. Raises TaskNotFoundError."""
         turn = self._runtime.local(scope, task_id)
         if turn is not None and turn.ending:
             await joined(turn.over)
             turn = None
         if turn is not None and turn.stored:
-            return View(turn.fold.task(into=into), turn.durable)
+            return View(turn.fold.task(into=into, history=history), turn.durable)
         row = await self.store.task(scope, task_id)
         if row is None:
             raise TaskNotFoundError
         return await shown(self.store, row, self.options.keep_status_messages, into=into)
 
-    async def settled(self, scope: Scope, task_id: str, turn: Turn | None = None, into: v1.Task | None = None) -> View:
+    async def settled(
+        self,
+        scope: Scope,
+        task_id: str,
+        turn: Turn | None = None,
+        into: v1.Task | None = None,
+        *,
+        history: bool = True,
+    ) -> View:
         """The task at the end of its turn, terminal or waiting for the caller (OP-SEND-02); waits for it. turn: the one
-        that is meant, if it was started here; it may be over. into: as for `view`."""
+        that is meant, if it was started here; it may be over. into, history: as for `view`."""
         turn = turn or self._runtime.local(scope, task_id)
         if turn is not None:
             if not turn.over.done():
@@ -446,8 +404,8 @@ class Engine:
             if turn.fault is not None:
                 raise turn.fault
             if turn.stopped is None:
-                return View(turn.fold.task(into=into), turn.durable)
-        view = await self.view(scope, task_id)
+                return View(turn.fold.task(into=into, history=history), turn.durable)
+        view = await self.view(scope, task_id, history=False)
         if view.task.status.state in ENDS:
             return await self.view(scope, task_id, into)
         async for event in self.follow(scope, task_id, view.sequence):
@@ -485,6 +443,11 @@ class Engine:
     async def cancel(self, scope: Scope, task_id: str, request: v1.CancelTaskRequest) -> v1.Task:
         """Stop the task's turn and settle the task (see Cancels)."""
         return await self._cancels.cancel(scope, task_id, request)
+
+
+def _events(fold: Fold, *payloads: v1.StreamResponse) -> list[Event]:
+    """The next events of a task."""
+    return [Event(number, payload) for number, payload in enumerate(payloads, fold.sequence + 1)]
 
 
 async def _next(turn: Turn) -> None:

@@ -6,7 +6,7 @@ and holds up nobody (STREAM-06, BL-02). Nothing is lost or doubled between snaps
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Protocol
 
@@ -132,7 +132,8 @@ class Source(Protocol):
 
 class Feeds:
     """The feeds of this process, by scope and task; a feed lives while a reader holds it. `holder`: the name of this
-    process in leases. `turns`: what runs here, by task; default nothing."""
+    process in leases. `turns`: what runs here, by task; default nothing. `find`: a feed, if somebody
+    holds it."""
 
     def __init__(self, store: Store, bus: Bus, holder: str, turns: Mapping[str, Source] | None = None) -> None:
         self._store = store
@@ -140,6 +141,7 @@ class Feeds:
         self._holder = holder
         self._turns = turns if turns is not None else {}
         self._feeds: dict[tuple[Scope, str], Feed] = {}
+        self.find: Callable[[tuple[Scope, str]], Feed | None] = self._feeds.get
         self._by_task: dict[str, list[Feed]] = {}
         self._fault: A2AError | None = None
         self._poller: asyncio.Task[None] | None = None
@@ -147,10 +149,6 @@ class Feeds:
 
     def __len__(self) -> int:
         return len(self._feeds)
-
-    def find(self, scope: Scope, task_id: str) -> Feed | None:
-        """The feed if somebody holds it."""
-        return self._feeds.get((scope, task_id))
 
     def hold(self, scope: Scope, task_id: str) -> Feed:
         """The feed, made if need be; to be given back with `release`."""

@@ -208,7 +208,7 @@ class Relays:
     ) -> Relay:
         scope, request = opening.scope, v1.SendMessageRequest()
         call, about = Call("", tenant=scope.tenant, caller=caller), (opening.task_id, opening.context_id)
-        start = Start(scope, call, request, *about, fold, opening, (), author_state=kept)
+        start = Start(scope, call, request, *about, fold, opening, None, author_state=kept)
         return Relay(self._runtime, self._agents[scope.agent], start, first, token).begin()
 
     def _lease(self, trace: str) -> LeaseTaken:

@@ -15,14 +15,16 @@ from typing import Any, Final, cast
 from a2a_stubs import v1
 
 from a2a_grpc.agent import Agent, Failed, Rejected
-from a2a_grpc.errors import A2AError, InternalError, UnavailableError
+from a2a_grpc.errors import A2AError, InternalError, InvalidParamsError, UnavailableError, UnsupportedOperationError
 from a2a_grpc.python310 import Self
 from a2a_grpc.tasks.commits import Commits, Process
 from a2a_grpc.tasks.handle import Inbox, Paused, TaskHandle, TurnEnded
 from a2a_grpc.tasks.invoke import at_once, begun, invoke
 from a2a_grpc.tasks.parts import agent_message
-from a2a_grpc.tasks.start import Start, failure
-from a2a_grpc.tasks.store import Dedupe, Duplicate, Scope, TaskRow
+from a2a_grpc.tasks.start import Start, failure, joined
+from a2a_grpc.tasks.state import Fold
+from a2a_grpc.tasks.store import Dedupe, Duplicate, Scope, StoreError, TaskRow
+from a2a_grpc.tasks.views import View
 
 log: Final = logging.getLogger("a2a_grpc")
 
@@ -217,7 +219,7 @@ class Turn(Commits):
         """Answer without a task, or complete the one there is."""
         await self._check(v1.TASK_STATE_COMPLETED)
         opening = self._opening
-        if opening is None or not self._payloads:
+        if opening is None or self._says is None:
             log.warning(
                 "%r replied when its task %s was made already, so the reply became its last word; reply before anything"
                 " else, and if the function calls something that replies, decorate it with @agent.handle(replies=True)",
@@ -322,3 +324,49 @@ class Turn(Commits):
         if self._inbox is not None:
             self._inbox.close()
         self._wake()
+
+
+@dataclass(slots=True)
+class Started:
+    """What became of a message.
+
+    task_id: its task, if it has or gets one. turn, start: the turn that it started, None if it joined what was there.
+    row: the task before the message, None if the message made it. known: the first outcome of the same message, None
+    if this is the first; digest: tells whether the content is the same, b"" where nobody looks.
+    """
+
+    task_id: str
+    turn: Turn | None = None
+    start: Start | None = None
+    row: TaskRow | None = None
+    known: Dedupe | None = None
+    digest: bytes = b""
+
+    async def outcome(self) -> v1.Message | str:
+        """The direct Message, or the id of the task as soon as it is stored; raises what kept it from being stored."""
+        if self.turn is not None:
+            told = self.turn.outcome
+            try:
+                return told.result() if told.done() else await joined(told)
+            except Duplicate as first:
+                self.turn, self.start, self.known = None, None, first.dedupe
+            except StoreError:
+                raise UnsupportedOperationError("Another message is being worked on") from None
+        if self.known is None:
+            return self.task_id
+        if self.known.digest != self.digest:
+            text = "was used before for a message with other content"
+            raise InvalidParamsError(violations=[("message.messageId", text)])
+        return self.known.task_id or v1.Message.FromString(self.known.reply)
+
+    @property
+    def opening(self) -> View | None:
+        """The task as the message found or made it: what a stream begins with. None if it joined what was there: then
+        the stream begins with the task as it is. The task is the caller's own."""
+        if self.start is None or (self.row is not None and self.row.folded != self.row.sequence):
+            return None
+        keep, says = self.start.fold.keep, self.start.says
+        fold = Fold(keep) if self.row is None else Fold.of(self.row, keep)
+        for event in says(fold) if says else ():
+            fold.apply(event)
+        return View(fold.task(), fold.sequence)

@@ -8,7 +8,7 @@ import logging
 import os
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -16,7 +16,7 @@ from a2a_stubs import v1
 
 from a2a_grpc.call import Call
 from a2a_grpc.tasks.state import Fold
-from a2a_grpc.tasks.store import Change, Scope
+from a2a_grpc.tasks.store import Change, Event, Scope
 
 log: Final = logging.getLogger("a2a_grpc")
 
@@ -85,7 +85,8 @@ class Start:
     """What a turn begins with.
 
     scope, task_id, context_id: which task. call, request: what started it, ids of the message set. fold: the task
-    before the opening. opening: the turn's first commit, whose events are `payloads`. answering: the message answers a
+    before the opening. opening: the turn's first commit; says: makes its events, given that fold, which then may have
+    them; None for none. answering: the message answers a
     question. author_state: `task.state` as stored. attempt: 1, or more when the turn is run again.
     earlier: the trace context of the task's turn before this one, see call.trace_of. heard: messages that earlier
     attempts of the turn took while they worked, which this one gets again.
@@ -98,7 +99,7 @@ class Start:
     context_id: str
     fold: Fold
     opening: Change
-    payloads: Sequence[v1.StreamResponse]
+    says: Callable[[Fold], Sequence[Event]] | None
     answering: bool = False
     author_state: bytes = b""
     attempt: int = 1

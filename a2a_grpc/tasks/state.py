@@ -126,19 +126,41 @@ class _Artifact:
         return self._whole
 
 
-_ARTIFACTS: Final = bytes((v1.Task.DESCRIPTOR.fields_by_name["artifacts"].number << 3 | 2,))
+_TASK: Final = v1.Task.DESCRIPTOR.fields_by_name
+_ID, _CONTEXT, _METADATA, _STATUS, _ARTIFACTS, _HISTORY = (
+    bytes((_TASK[name].number << 3 | 2,)) for name in ("id", "context_id", "metadata", "status", "artifacts", "history")
+)
+_ABOUT: Final = (_ID, _CONTEXT, _METADATA)
+_OPENING: Final = bytes((v1.StreamResponse.DESCRIPTOR.fields_by_name["task"].number << 3 | 2,))
+_SIZES: Final = [bytes((size,)) for size in range(128)]
 
 
-def _sized(body: bytes) -> bytes:
-    """The bytes of a message behind their length, as a field has them."""
-    size = len(body)
+def _size(size: int) -> bytes:
+    """The length of a message as it stands before its bytes."""
     if size < 128:
-        return bytes((size,)) + body
+        return _SIZES[size]
     lead = bytearray()
     while size > 127:
         lead.append(size & 127 | 128)
         size >>= 7
-    return bytes((*lead, size)) + body
+    return bytes((*lead, size))
+
+
+def _field(tag: bytes, body: bytes) -> bytes:
+    """The bytes of a message in a field."""
+    return tag + _size(len(body)) + body
+
+
+def _span(body: bytes, at: int) -> tuple[int, int]:
+    """Where the bytes begin and end whose length stands there."""
+    size = shift = 0
+    while True:
+        byte = body[at]
+        at += 1
+        size |= (byte & 127) << shift
+        if byte < 128:
+            return at, at + size
+        shift += 7
 
 
 def _text_form(part: v1.Part) -> tuple[str, str] | None:
@@ -152,81 +174,139 @@ class Fold:
     """A task in the making: `apply` its events in order, then look.
 
     keep_status_messages: put a status message into the history when the next status replaces it, in the place where
-    it was said (I-67, HIST-04); default True. `sequence` is the number of the last event applied.
+    it was said (I-67, HIST-04); default True, later `keep`. `sequence` is the number of the last event applied.
+
+    What is only passed on is kept as bytes, so that a turn costs what it says and not what was said before: the
+    history is read when somebody looks. Statuses and artifacts are those of the events, which nobody changes.
     """
 
-    __slots__ = ("_artifacts", "_head", "_keep", "_mark", "sequence")
+    __slots__ = ("_about", "_artifacts", "_head", "_mark", "_said", "_status", "keep", "sequence")
 
     def __init__(self, keep_status_messages: bool = True) -> None:
-        self._keep = keep_status_messages
-        self._head = v1.Task()
+        self.keep = keep_status_messages
+        self._about = b""  # what is neither status nor artifact nor history: the ids above all
+        self._status: v1.TaskStatus | None = None
+        self._said: list[bytes] = []  # the history: any number of messages in each piece
         self._artifacts: dict[str, _Artifact] = {}
-        self._mark = 0  # how long the history was when the current status came
+        self._mark = 0  # how many pieces the history had when the current status came
+        self._head: bytes | None = None  # what `head` has said, until the next event
         self.sequence = 0
+
+    def open(self, message: v1.Message, at_ms: int) -> Event:
+        """Begin with the task that a message makes, whose ids it has, SUBMITTED at a time in ms since 1970; the event
+        that says so."""
+        self._about = _field(_ID, message.task_id.encode()) + _field(_CONTEXT, message.context_id.encode())
+        self._status = v1.TaskStatus()
+        set_status(self._status, v1.TASK_STATE_SUBMITTED, at_ms)
+        said = message.SerializeToString()
+        self._said = [_HISTORY + _size(len(said)), said]
+        self._mark, self.sequence = 2, 1
+        pieces = (*self._lead(), *self._said)
+        return Event(1, body=b"".join((_OPENING, _size(sum(map(len, pieces))), *pieces)))
 
     @classmethod
     def of(cls, row: TaskRow, keep_status_messages: bool = True) -> "Fold":
         """The fold as it stands in a stored snapshot; the events after `row.folded` are still to be applied."""
         fold = cls(keep_status_messages)
-        fold._head.MergeFromString(row.head)
-        for artifact in v1.Task.FromString(row.artifacts).artifacts:
+        fold._begin(row.head)
+        for artifact in v1.Task.FromString(row.artifacts).artifacts if row.artifacts else ():
             fold._artifacts[artifact.artifact_id] = _Artifact(artifact)
-        fold._mark = len(fold._head.history)
         fold.sequence = row.folded
         return fold
+
+    def _begin(self, head: bytes) -> None:
+        """Take over a serialised task without artifacts. What `head` writes begins with the status and ends with the
+        history, so it is taken apart and not read; anything else, such as what earlier releases wrote, is read."""
+        at = 0
+        if head[:1] == _STATUS:
+            at, about = _span(head, 1)
+            status = head[at:about]
+            at = about
+            while head[at : at + 1] in _ABOUT:
+                _, at = _span(head, at + 1)
+            if head[at : at + 1] in (_HISTORY, b""):
+                self._status, self._about = v1.TaskStatus.FromString(status), head[about:at]
+                self._said = [head[at:]]
+                self._mark = 1
+                return
+        self._read(v1.Task.FromString(head))
+
+    def _read(self, task: v1.Task) -> None:
+        """Take over a task without artifacts, which is used up."""
+        self._status = None
+        if task.HasField("status"):
+            self._status = v1.TaskStatus()
+            self._status.CopyFrom(task.status)
+        self._said, self._mark = [v1.Task(history=task.history).SerializeToString()], 1
+        for name in ("status", "history"):
+            task.ClearField(name)
+        self._about = task.SerializeToString()
 
     def apply(self, event: Event) -> None:
         """Take the next event in; one that was applied already is passed over."""
         if event.sequence <= self.sequence:
             return
-        self.sequence = event.sequence
+        self.sequence, self._head = event.sequence, None
         if apply := self._APPLY.get(event.payload.WhichOneof("payload")):
             apply(self, event.payload)
 
     @property
     def state(self) -> int:
         """The current state."""
-        return self._head.status.state
+        return 0 if self._status is None else self._status.state
+
+    @property
+    def status(self) -> v1.TaskStatus | None:
+        """The current status, not to be changed; None before the first."""
+        return self._status
 
     @property
     def history(self) -> Sequence[v1.Message]:
         """What was said so far, oldest first; not to be changed."""
-        return self._head.history
+        return v1.Task.FromString(b"".join(self._said)).history
 
-    def task(self, artifacts: bool = True, into: v1.Task | None = None) -> v1.Task:
-        """A copy of the task, the caller's to change; without artifacts if False. into: what is filled, default a new
-        message."""
+    def task(self, artifacts: bool = True, into: v1.Task | None = None, history: bool = True) -> v1.Task:
+        """A copy of the task, the caller's to change; without artifacts or history if False. into: what is filled,
+        default a new message."""
         task = v1.Task() if into is None else into
-        task.CopyFrom(self._head)
+        task.MergeFromString(self.head() if history else b"".join(self._lead()))
         if artifacts:
-            task.artifacts.extend(artifact.whole() for artifact in self._artifacts.values())
+            for artifact in self._artifacts.values():
+                task.artifacts.add().CopyFrom(artifact.whole())  # which `append` does by way of bytes
         return task
+
+    def _lead(self) -> list[bytes]:
+        if self._status is None:
+            return [self._about]
+        status = self._status.SerializeToString()
+        return [_STATUS + _size(len(status)), status, self._about]
 
     def head(self) -> bytes:
         """The serialised task without artifacts."""
-        return self._head.SerializeToString()
+        if self._head is None:
+            self._head = b"".join((*self._lead(), *self._said))
+        return self._head
 
     def artifacts(self) -> bytes:
         """A serialised task of nothing but the artifacts."""
-        return b"".join([_ARTIFACTS + _sized(one.whole().SerializeToString()) for one in self._artifacts.values()])
+        bodies = [artifact.whole().SerializeToString() for artifact in self._artifacts.values()]
+        return b"".join([piece for body in bodies for piece in (_ARTIFACTS + _size(len(body)), body)])
 
     def _task(self, payload: v1.StreamResponse) -> None:
-        head, task = self._head, payload.task
-        head.CopyFrom(task)
-        self._artifacts = {artifact.artifact_id: _Artifact(artifact) for artifact in task.artifacts[:]}
-        if self._artifacts:
-            head.ClearField("artifacts")
-        self._mark = len(head.history)
+        task = v1.Task()
+        task.CopyFrom(payload.task)
+        task.ClearField("artifacts")
+        self._read(task)
+        self._artifacts = {artifact.artifact_id: _Artifact(artifact) for artifact in payload.task.artifacts[:]}
 
     def _message(self, payload: v1.StreamResponse) -> None:
-        self._head.history.append(payload.message)
+        self._said.append(_field(_HISTORY, payload.message.SerializeToString()))
 
-    def _status(self, payload: v1.StreamResponse) -> None:
-        status, history = self._head.status, self._head.history
-        if self._keep and status.HasField("message"):
-            history.insert(self._mark, status.message)
-        status.CopyFrom(payload.status_update.status)
-        self._mark = len(history)
+    def _status_update(self, payload: v1.StreamResponse) -> None:
+        if self.keep and self._status is not None and self._status.HasField("message"):
+            self._said.insert(self._mark, _field(_HISTORY, self._status.message.SerializeToString()))
+        self._status = payload.status_update.status
+        self._mark = len(self._said)
 
     def _artifact(self, payload: v1.StreamResponse) -> None:
         update = payload.artifact_update
@@ -242,6 +322,6 @@ class Fold:
     _APPLY: Final[Mapping[str | None, Callable[["Fold", v1.StreamResponse], None]]] = {
         "task": _task,
         "message": _message,
-        "status_update": _status,
+        "status_update": _status_update,
         "artifact_update": _artifact,
     }

@@ -83,7 +83,7 @@ async def close_task(runtime: Runtime, row: TaskRow, fold: Fold, state: int, tex
         await runtime.store.commit(change)
     except (Conflict, LeaseLost):
         return False
-    if feed := runtime.feeds.find(row.scope, row.task_id):
+    if feed := runtime.feeds.find((row.scope, row.task_id)):
         feed.publish((event,), len(event.body))
         feed.wake()
     runtime.bus.publish(row.task_id, event.sequence)
