@@ -24,7 +24,7 @@ from a2a_grpc.tasks.feed import Feed, Feeds
 from a2a_grpc.tasks.handle import TurnEnded
 from a2a_grpc.tasks.start import Start, failure
 from a2a_grpc.tasks.state import INTERRUPTED, TRANSITIONS, state_name, state_of, status_event, status_ms, status_of
-from a2a_grpc.tasks.store import Change, Dedupe, Duplicate, Event, Snapshot, Store, StoreError
+from a2a_grpc.tasks.store import Change, Dedupe, Duplicate, Event, LeaseTaken, Snapshot, Store, StoreError
 
 log: Final = logging.getLogger("a2a_grpc")
 
@@ -81,6 +81,7 @@ class Commits(ABC):
         "_size",
         "_soon",
         "_state",
+        "_trace",
         "_waiters",
         "attempt",
         "call",
@@ -119,6 +120,7 @@ class Commits(ABC):
         self._state = start.fold.state or v1.TASK_STATE_SUBMITTED
         self._last_ms = start.opening.now_ms
         self._author_state = start.author_state
+        self._trace = start.trace
         self._author: dict[str, Any] | None = None
         self._context: Context | None = None
         self._pending: list[Event] = []
@@ -212,9 +214,9 @@ class Commits(ABC):
     def _emit(self, payload: v1.StreamResponse, state: int = 0) -> int:
         """Say something; state: what it brings the task into, 0 if it leaves that alone."""
         self.sequence += 1
-        event = Event(self.sequence, payload)
-        self._pending.append(event)
-        self._size += len(event.body)
+        body = payload.SerializeToString()
+        self._pending.append(Event(self.sequence, payload, body))
+        self._size += len(body)
         if state:
             self._state = state
         return self.sequence
@@ -300,10 +302,11 @@ class Commits(ABC):
 
     def _take_pending(self) -> list[Event]:
         """The next events to commit: all, but at most one of those that carry a dedupe row."""
-        batch = self._pending
-        count = next(iter(self._sent)) - self.durable if self._sent else len(batch)
-        self._pending = batch[count:]
-        del batch[count:]
+        batch, self._pending = self._pending, []
+        if self._sent:
+            count = next(iter(self._sent)) - self.durable
+            self._pending = batch[count:]
+            del batch[count:]
         return batch
 
     async def _commit(self, batch: list[Event]) -> None:
@@ -311,8 +314,9 @@ class Commits(ABC):
         pending, options = self._pending, self._process.options
         self._size = sum([len(event.body) for event in pending]) if pending else 0
         ends = bool(self.ending) and not pending
-        change = self._opening or Change(self.scope, self.task_id, self.durable, 0, token=self.token)
-        change.now_ms, change.events = self._process.store.now_ms(), batch
+        store, opening = self._process.store, self._opening
+        change = opening or Change(self.scope, self.task_id, self.durable, 0, token=self.token)
+        change.now_ms, change.events = store.now_ms(), batch
         if self._sent:
             change.dedupe = self._sent.pop(last, change.dedupe)
         if self._posts:
@@ -323,16 +327,19 @@ class Commits(ABC):
         if self._context is not None:
             change.memory = self._context.memory.take_unsaved()
         self._add_snapshot(change, ends)
-        if change.take is not None:  # from now on, however long the function thought before it said anything
-            change.take = change.take._replace(until_ms=change.now_ms + int(options.lease * 1000))
+        if opening is not None and ends:
+            change.trace = self._trace or None
+        elif opening is not None:  # from now on, however long the function thought before it said anything
+            until = change.now_ms + int(options.lease * 1000)
+            change.take = LeaseTaken(self._process.holder, until, self.attempt, self._trace)
             self.leased = time.monotonic()
         try:
-            self.token = await self._process.store.commit(change)
+            self.token = await store.commit(change)
         except Duplicate:
-            if change is self._opening:
+            if opening is not None:
                 raise
             change.dedupe = None
-            self.token = await self._process.store.commit(change)
+            self.token = await store.commit(change)
         self._opening, self.durable = None, last
         if not ends:
             for event in batch:
@@ -345,7 +352,8 @@ class Commits(ABC):
             self.outcome.set_result(self.task_id)
         if ends:
             self._leave()
-        self._wake()
+        if self._waiters:
+            self._wake()
 
     def _add_snapshot(self, change: Change, ends: bool) -> None:
         """The status if it changes; at the end the whole task too, the author's state, and the lease given up: whoever
@@ -361,7 +369,6 @@ class Commits(ABC):
         for event in change.events:
             fold.apply(event)
         change.snapshot = Snapshot(state, self._last_ms, fold.head(), fold.artifacts(), fold.sequence)
-        change.trace = (change.take and change.take.trace) or None
-        change.take, change.release, change.cancel = None, True, b""
+        change.release, change.cancel = True, b""
         if state in INTERRUPTED:
             change.author_state = self._author_state

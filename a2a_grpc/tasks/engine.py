@@ -42,7 +42,6 @@ from a2a_grpc.tasks.store import (
     Duplicate,
     Event,
     LeaseLost,
-    LeaseTaken,
     PushConfig,
     Scope,
     Store,
@@ -172,13 +171,11 @@ class Engine:
             0,
             now,
             context_id=message.context_id,
-            take=self._lease(now, trace_of(call.metadata)),
             dedupe=self._dedupe(message, digest, task_id),
             push_configs=self.push_configs(call, request, task_id),
         )
-        start = Start(
-            scope, call, request, task_id, message.context_id, fold, opening, lambda fold: (fold.open(message, now),)
-        )
+        ids, trace = (task_id, message.context_id), trace_of(call.metadata)
+        start = Start(scope, call, request, *ids, fold, opening, lambda fold: (fold.open(message, now),), False, trace)
         started = Started(task_id, self._turn(start), start, digest=digest)
         if not replies:
             await started.outcome()
@@ -257,7 +254,6 @@ class Engine:
             row.task_id,
             row.sequence,
             now,
-            take=self._lease(now, trace_of(call.metadata)),
             dedupe=self._dedupe(request.message, digest, row.task_id),
             push_configs=self.push_configs(call, request, row.task_id),
         )
@@ -271,6 +267,7 @@ class Engine:
             opening,
             lambda fold: _events(fold, working, v1.StreamResponse(message=request.message)),
             answering=True,
+            trace=trace_of(call.metadata),
             author_state=row.author_state,
             earlier=row.trace,
         )
@@ -318,8 +315,7 @@ class Engine:
         if self.draining:
             return
         now = max(self.store.now_ms(), row.status_ms)
-        take = self._lease(now, row.trace, row.attempt + 1)
-        opening = Change(row.scope, row.task_id, row.sequence, now, take=take, over=True)
+        opening = Change(row.scope, row.task_id, row.sequence, now, over=True)
         working = status_event(row.task_id, row.context_id, v1.TASK_STATE_WORKING, now)
         caller = Caller(row.scope.owner, authenticated=row.scope.owner != "")
         call = Call("", tenant=row.scope.tenant, caller=caller)
@@ -333,6 +329,7 @@ class Engine:
             opening,
             lambda fold: _events(fold, working),
             lost.answering,
+            row.trace,
             row.author_state,
             row.attempt + 1,
             row.trace,
@@ -348,16 +345,13 @@ class Engine:
         if self.draining:
             raise UnavailableError("The server is stopping")
         # A function that does not hear of its cancel keeps its room: else sends and cancels could make ever more.
-        if self.running + len(self._runtime.strays) >= self.options.max_turns:
+        if len(self._runtime.turns) + len(self._runtime.strays) >= self.options.max_turns:
             raise ResourceExhaustedError("Too many tasks are being worked on", retry_after=RETRY_AFTER)
         if most := self.options.turn_limit:
             subject, turns = call.caller.subject, self._runtime.turns.values()
             if sum(turn.call.caller.subject == subject for turn in turns) >= most:
                 text = f"Too many of your tasks are being worked on; the limit is {most}"
                 raise ResourceExhaustedError(text, retry_after=RETRY_AFTER)
-
-    def _lease(self, now: int, trace: str, attempt: int = 1) -> LeaseTaken:
-        return LeaseTaken(self._runtime.holder, now + int(self.options.lease * 1000), attempt, trace)
 
     def push_configs(self, call: Call, request: v1.SendMessageRequest, task_id: str) -> tuple[PushConfig, ...]:
         """The config inside a send; without an id it gets that of the task, so that repeating it replaces it (L-20)."""

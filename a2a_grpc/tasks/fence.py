@@ -21,8 +21,20 @@ def admit(row: TaskRow | None, change: Change) -> dict[str, Any]:
             raise Conflict(f"task {change.task_id} does not exist")
         if not change.context_id or change.snapshot is None:
             raise ValueError(f"new task {change.task_id} needs a context id and a status")
-        row = TaskRow(change.scope, change.task_id, change.context_id, 0, 0, change.now_ms)
-    elif not change.expected or row.scope != change.scope:
+        if change.token:
+            raise LeaseLost(f"task {change.task_id} does not exist")
+    else:
+        _admit(row, change)
+    for number, event in enumerate(change.events, change.expected + 1):
+        if event.sequence != number:
+            raise ValueError(f"events of task {change.task_id} are not numbered from {change.expected + 1}")
+    columns = _lease(row.token if row is not None else 0, change)
+    _add_content(columns, change)
+    return columns
+
+
+def _admit(row: TaskRow, change: Change) -> None:
+    if not change.expected or row.scope != change.scope:
         # A foreign task is answered like a missing one; an id in use elsewhere cannot be made again.
         raise Conflict(f"task {change.task_id} is not one that this change may write")
     if change.token is not None and change.token != row.token:
@@ -32,20 +44,13 @@ def admit(row: TaskRow | None, change: Change) -> dict[str, Any]:
     alive = row.holder != "" and change.now_ms < row.lease_until_ms
     if alive and not change.over and (change.take is not None or change.token is None):
         raise Conflict(f"task {change.task_id} is in a turn of {row.holder}")
-    for number, event in enumerate(change.events, change.expected + 1):
-        if event.sequence != number:
-            raise ValueError(f"events of task {change.task_id} are not numbered from {change.expected + 1}")
-    columns = _lease(row, change)
-    _add_content(columns, change)
-    return columns
 
 
-def _lease(row: TaskRow, change: Change) -> dict[str, Any]:
+def _lease(token: int, change: Change) -> dict[str, Any]:
     if change.take is not None:
         holder, until_ms, attempt, trace = change.take
-        token = row.token + 1
-        return {"token": token, "holder": holder, "lease_until_ms": until_ms, "attempt": attempt, "trace": trace}
-    token = row.token + change.over
+        return {"token": token + 1, "holder": holder, "lease_until_ms": until_ms, "attempt": attempt, "trace": trace}
+    token += change.over
     if change.over or change.release:
         return {"token": token, "holder": "", "lease_until_ms": 0}
     return {"token": token}

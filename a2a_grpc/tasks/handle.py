@@ -147,20 +147,11 @@ class Output:
     def _chunk(self, value: Any, append: bool, last: bool) -> v1.StreamResponse:
         if self._done:
             raise InvalidAgentResponseError("the artifact has had its last chunk")
-        payload, acts = v1.StreamResponse(), self._acts
-        update = payload.artifact_update
-        update.task_id, update.context_id = acts.task_id, acts.context_id
-        if append:
-            update.append = True
-        if last:
-            update.last_chunk = True
-        artifact = update.artifact
-        if not append and self._about:
-            artifact.MergeFrom(v1.Artifact(**self._about))
-        artifact.artifact_id = self.id
-        add_parts(artifact.parts, value, self._media_type)
+        payload = _chunk(self._acts, self.id, value, self._media_type, {} if append else self._about, append, last)
         self._begun, self._done = True, last
-        self._text = isinstance(value, str) or artifact.parts[-1].WhichOneof("content") == "text"
+        self._text = (
+            isinstance(value, str) or payload.artifact_update.artifact.parts[-1].WhichOneof("content") == "text"
+        )
         return payload
 
     async def close(self) -> None:
@@ -217,6 +208,8 @@ class TaskHandle:
     def text(self) -> str:
         """The text parts of the message, joined by line breaks; "" if there are none."""
         parts = self._acts.request.message.parts
+        if len(parts) == 1:
+            return parts[0].text
         return "\n".join([part.text for part in parts[:] if part.HasField("text")])
 
     @property
@@ -333,15 +326,7 @@ class TaskHandle:
     ) -> Output:
         """An artifact to write in pieces; see Output. id: made if empty; an id used before continues nothing, it
         begins that artifact anew. media_type: of the parts that do not state their own."""
-        about: dict[str, Any] = {}
-        if name:
-            about["name"] = name
-        if description:
-            about["description"] = description
-        if extensions:
-            about["extensions"] = extensions
-        if metadata is not None:
-            about["metadata"] = struct_of(metadata)
+        _, _, about = _about(name, description, id, media_type, metadata, extensions)
         return Output(self._acts, id, about, media_type)
 
     async def add_artifact(self, value: Any, **about: Any) -> None:
@@ -355,7 +340,8 @@ class TaskHandle:
                 "extensions": value.extensions,
                 **about,
             }
-        await self._acts.put(self.artifact(**about)._chunk(value, False, True))
+        identity, media_type, said = _about(**about)
+        await self._acts.put(_chunk(self._acts, identity or new_id(), value, media_type, said, False, True))
 
     async def complete(self, content: Any = None) -> None:
         """End the task: done. Results belong into artifacts; `content` is a last word (OP-SEND-18)."""
@@ -410,6 +396,46 @@ class TaskHandle:
 
     def _message(self, content: Any, *more: v1.Part) -> v1.Message | None:
         return agent_message(content, self.context_id, self.id, *more)
+
+
+def _about(
+    name: str = "",
+    description: str = "",
+    id: str = "",
+    media_type: str = "",
+    metadata: Mapping[str, Any] | None = None,
+    extensions: Sequence[str] = (),
+) -> tuple[str, str, dict[str, Any]]:
+    """The id of an artifact, the media type of its parts, and what else is said about it."""
+    about: dict[str, Any] = {}
+    if name:
+        about["name"] = name
+    if description:
+        about["description"] = description
+    if extensions:
+        about["extensions"] = extensions
+    if metadata is not None:
+        about["metadata"] = struct_of(metadata)
+    return id, media_type, about
+
+
+def _chunk(
+    acts: Acts, identity: str, value: Any, media_type: str, about: Mapping[str, Any], append: bool, last: bool
+) -> v1.StreamResponse:
+    """The event that adds to an artifact, or begins it."""
+    payload = v1.StreamResponse()
+    update = payload.artifact_update
+    update.task_id, update.context_id = acts.task_id, acts.context_id
+    if append:
+        update.append = True
+    if last:
+        update.last_chunk = True
+    artifact = update.artifact
+    if about:
+        artifact.MergeFrom(v1.Artifact(**about))
+    artifact.artifact_id = identity
+    add_parts(artifact.parts, value, media_type)
+    return payload
 
 
 def _copy(message: v1.Message) -> v1.Message:

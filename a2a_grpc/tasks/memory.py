@@ -142,26 +142,34 @@ class MemoryStore:
 
     async def commit(self, change: Change) -> int:
         """Apply a change (see Store.commit)."""
-        self._refuse_duplicate(change.scope, change.dedupe, change.now_ms)
+        if change.dedupe is not None:
+            self._refuse_duplicate(change.scope, change.dedupe, change.now_ms)
         entry = self._tasks.get(change.task_id)
         columns = admit(entry.row if entry else None, change)
+        bodies = [event.body for event in change.events]
         if entry is None:
-            entry = self._tasks[change.task_id] = _Entry(
-                TaskRow(change.scope, change.task_id, change.context_id, 0, 0, change.now_ms)
-            )
-        row = self._own(entry)
-        self._set(row, columns, new=not row.sequence)
-        entry.events += [event.body for event in change.events]
+            row = TaskRow(change.scope, change.task_id, change.context_id, created_ms=change.now_ms, **columns)
+            entry = self._tasks[change.task_id] = _Entry(row, events=bodies)
+            self._place(row)
+        else:
+            row = self._own(entry)
+            self._set(row, columns)
+            entry.events += bodies
+        if row.holder:
+            self._held[row.task_id] = row
+        else:
+            self._held.pop(row.task_id, None)
         for config in change.push_configs:
             self._register(entry, config, change.expected)
-        if change.notify:
+        if change.notify and entry.push:
             for push in entry.push.values():
                 push.due = max(push.due, change.notify)
                 self._queue(push)
         if change.dedupe is not None:
             self._dedupe[change.scope, change.dedupe.message_id] = change.dedupe
             entry.sent_as += (change.dedupe.message_id,)
-        self._taken |= change.posts
+        if change.posts:
+            self._taken |= change.posts
         if change.memory or change.take is not None:
             self._use_context(change.scope, row.context_id, change.memory, change.now_ms)
         return row.token
@@ -179,20 +187,19 @@ class MemoryStore:
         if stored and now_ms < stored.expires_ms:
             raise Duplicate(stored)
 
-    def _set(self, row: TaskRow, columns: Mapping[str, object], new: bool) -> None:
-        moves = new or "state" in columns
-        if moves and not new:
+    def _set(self, row: TaskRow, columns: Mapping[str, object]) -> None:
+        moves = "state" in columns
+        if moves:
             self._displace(row)
         for name, value in columns.items():
             setattr(row, name, value)
         if moves:
-            key = (row.status_ms, row.task_id)
-            self._order.add(_labels(row), key)
-            self._retire.add(_retire_label(row), key)
-        if row.holder:
-            self._held[row.task_id] = row
-        else:
-            self._held.pop(row.task_id, None)
+            self._place(row)
+
+    def _place(self, row: TaskRow) -> None:
+        key = (row.status_ms, row.task_id)
+        self._order.add(_labels(row), key)
+        self._retire.add(_retire_label(row), key)
 
     def _displace(self, row: TaskRow) -> None:
         key = (row.status_ms, row.task_id)

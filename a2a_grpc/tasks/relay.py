@@ -170,12 +170,11 @@ class Relays:
         row = await store.task(scope, task.id)
         if row is None:
             context_id = task.context_id or task.id
-            take = self._lease(trace)
-            opening = Change(scope, task.id, 0, store.now_ms(), context_id, take=take, push_configs=configs)
+            opening = Change(scope, task.id, 0, store.now_ms(), context_id, push_configs=configs)
             opening.author_state = kept
             fold = Fold(self._runtime.options.keep_status_messages)
             try:
-                await joined(self._relay(call.caller, fold, opening, kept, task).outcome)
+                await joined(self._relay(call.caller, fold, opening, kept, trace, task).outcome)
                 return True
             except StoreError:
                 if (row := await store.task(scope, task.id)) is None:
@@ -193,24 +192,29 @@ class Relays:
         if self.running(row.scope, row.task_id):
             return False
         store = self._runtime.store
-        take = Change(row.scope, row.task_id, row.sequence, store.now_ms(), take=self._lease(trace), author_state=kept)
+        now = store.now_ms()
+        lease = LeaseTaken(self._runtime.holder, now + int(self._runtime.options.lease * 1000), trace=trace)
+        take = Change(row.scope, row.task_id, row.sequence, now, take=lease, author_state=kept)
         take.over = store.exclusive  # where every lease of others is dead
         try:
             token = await store.commit(take)
         except Conflict:
             return False
         opening = Change(row.scope, row.task_id, row.sequence, take.now_ms, row.context_id)
-        self._relay(caller, fold, opening, kept, None, token)
+        self._relay(caller, fold, opening, kept, trace, None, token)
         return True
 
     def _relay(
-        self, caller: Caller, fold: Fold, opening: Change, kept: bytes, first: v1.Task | None, token: int = 0
+        self,
+        caller: Caller,
+        fold: Fold,
+        opening: Change,
+        kept: bytes,
+        trace: str,
+        first: v1.Task | None,
+        token: int = 0,
     ) -> Relay:
         scope, request = opening.scope, v1.SendMessageRequest()
         call, about = Call("", tenant=scope.tenant, caller=caller), (opening.task_id, opening.context_id)
-        start = Start(scope, call, request, *about, fold, opening, None, author_state=kept)
+        start = Start(scope, call, request, *about, fold, opening, None, trace=trace, author_state=kept)
         return Relay(self._runtime, self._agents[scope.agent], start, first, token).begin()
-
-    def _lease(self, trace: str) -> LeaseTaken:
-        runtime = self._runtime
-        return LeaseTaken(runtime.holder, runtime.store.now_ms() + int(runtime.options.lease * 1000), trace=trace)

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from a2a_stubs import v1
 
@@ -275,7 +275,9 @@ class Turn(Commits):
 
     def _take(self) -> asyncio.Task[Any]:
         """The running task as the driver, which may be at work before it is known as such."""
-        self.driver = driver = cast(asyncio.Task[Any], asyncio.current_task())
+        driver = asyncio.current_task()
+        assert driver is not None
+        self.driver = driver
         self._runtime.work.add(driver)
         return driver
 
@@ -323,7 +325,8 @@ class Turn(Commits):
             self._feed.wake()
         if self._inbox is not None:
             self._inbox.close()
-        self._wake()
+        if self._waiters:
+            self._wake()
 
 
 @dataclass(slots=True)
