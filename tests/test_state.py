@@ -3,7 +3,7 @@
 import logging
 
 import pytest
-from a2a_stubs import v1
+from a2a_stubs import google, v1
 
 from a2a_grpc.tasks.state import (
     ENDS,
@@ -11,11 +11,16 @@ from a2a_grpc.tasks.state import (
     TERMINAL,
     TRANSITIONS,
     Fold,
+    chunk_told,
+    ids_of,
+    message_told,
     set_status,
     state_name,
     state_of,
     status_event,
     status_ms,
+    status_of,
+    status_told,
 )
 from a2a_grpc.tasks.store import Event, Scope, TaskRow
 
@@ -199,7 +204,7 @@ def test_the_task_that_a_message_makes_is_what_its_first_event_says(message: v1.
     sent = v1.Message(task_id="t", context_id="c" * 200)
     sent.MergeFrom(message)
     made = Fold()
-    event = made.open(sent, at)
+    event = made.open(sent, ids_of(sent.task_id, sent.context_id), at)
     told = event.payload.task
     assert made.task() == told and fold(event.payload).task() == told
     assert (told.id, told.context_id, told.history[0]) == ("t", "c" * 200, sent)
@@ -207,6 +212,63 @@ def test_the_task_that_a_message_makes_is_what_its_first_event_says(message: v1.
     made.apply(event)  # which it has
     made.apply(Event(2, status(W, "s1")))
     assert ids(made.task()) == [sent.message_id] and made.sequence == 2
+
+
+def _update(state: int, message: v1.Message | None, metadata: google.Struct | None, at: int) -> v1.StreamResponse:
+    made = status_event("t", "c" * 200, state, at, message)
+    if metadata is not None:
+        made.status_update.metadata.CopyFrom(metadata)
+    return made
+
+
+def _piece(artifact: v1.Artifact, append: bool, last: bool) -> v1.StreamResponse:
+    update = v1.TaskArtifactUpdateEvent(task_id="t", context_id="c" * 200, append=append, last_chunk=last)
+    update.artifact.CopyFrom(artifact)
+    return v1.StreamResponse(artifact_update=update)
+
+
+def _told() -> list[tuple[Event, v1.StreamResponse]]:
+    """Events made without a message, each beside the message that it stands for; numbers begin at 2."""
+    named, about = ids_of("t", "c" * 200), google.Struct()
+    about["n"] = 1
+    small = v1.Artifact(artifact_id="a", name="n", parts=[v1.Part(text="Hel")])
+    more, large = (
+        v1.Artifact(artifact_id="a", parts=[v1.Part(text="lo")]),
+        v1.Artifact(artifact_id="b", parts=LONG.parts),
+    )
+    statuses = [
+        (W, None, None, 0),
+        (W, LONG, about, 1_000),
+        (N, v1.Message(), None, 999),
+        (W, None, about, 1_792_000_000_123),
+    ]
+    pieces = [(small, False, False), (more, True, True), (large, False, True), (more, True, False)]
+    made = [
+        *[
+            (status_told(0, named, state, at, words, more), _update(state, words, more, at))
+            for state, words, more, at in statuses
+        ],
+        (message_told(0, LONG), v1.StreamResponse(message=LONG)),
+        *[(chunk_told(0, named, *piece), _piece(*piece)) for piece in pieces],
+        (status_told(0, named, C, 5_000, said("end").message), _update(C, said("end").message, None, 5_000)),
+    ]
+    return [(Event(number, None, event.body, event.told), told) for number, (event, told) in enumerate(made, 2)]
+
+
+@pytest.mark.requirement("STREAM-07", "STREAM-09", "LIST-18")
+@pytest.mark.parametrize("keep", [True, False])
+def test_what_is_told_without_a_message_is_the_same_as_with_one(keep: bool) -> None:
+    first = opened("u1")
+    quick, slow = fold(first, keep=keep), fold(first, keep=keep)
+    for event, told in _told():
+        assert event.body == told.SerializeToString() and event.payload == told
+        assert event.told is not None and event.told.state == state_of(told)
+        if (now := status_of(told)) is not None:
+            assert event.told.at_ms == status_ms(now)
+        quick.apply(event)
+        slow.apply(Event(event.sequence, told))
+        assert quick.task() == slow.task() and quick.state == slow.state
+        assert quick.head() == slow.head() and quick.artifacts() == slow.artifacts()
 
 
 @pytest.mark.requirement("HIST-05")

@@ -23,7 +23,16 @@ from a2a_grpc.tasks.context import Context, to_json
 from a2a_grpc.tasks.feed import Feed, Feeds
 from a2a_grpc.tasks.handle import TurnEnded
 from a2a_grpc.tasks.start import Start, failure
-from a2a_grpc.tasks.state import INTERRUPTED, TRANSITIONS, state_name, state_of, status_event, status_ms, status_of
+from a2a_grpc.tasks.state import (
+    INTERRUPTED,
+    TRANSITIONS,
+    chunk_told,
+    ids_of,
+    state_name,
+    status_ms,
+    status_of,
+    status_told,
+)
 from a2a_grpc.tasks.store import Change, Dedupe, Duplicate, Event, LeaseTaken, Snapshot, Store, StoreError
 
 log: Final = logging.getLogger("a2a_grpc")
@@ -70,6 +79,7 @@ class Commits(ABC):
         "_context",
         "_feed",
         "_flusher",
+        "_ids",
         "_last_ms",
         "_loop",
         "_opening",
@@ -121,6 +131,7 @@ class Commits(ABC):
         self._last_ms = start.opening.now_ms
         self._author_state = start.author_state
         self._trace = start.trace
+        self._ids = ids_of(start.task_id, start.context_id)
         self._author: dict[str, Any] | None = None
         self._context: Context | None = None
         self._pending: list[Event] = []
@@ -189,11 +200,9 @@ class Commits(ABC):
         if state and state not in TRANSITIONS[self._state]:
             raise TurnEnded(f"a task in {state_name(self._state)} cannot become {state_name(state)}")
 
-    def _status(self, state: int, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> v1.StreamResponse:
-        payload = status_event(self.task_id, self.context_id, state, self._now(), message)
-        if metadata is not None:
-            payload.status_update.metadata.CopyFrom(struct_of(metadata))
-        return payload
+    def _status(self, state: int, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> Event:
+        about = None if metadata is None else struct_of(metadata)
+        return status_told(self.sequence + 1, self._ids, state, self._now(), message, about)
 
     def _now(self) -> int:
         """The time for a new status: never before that of an earlier one."""
@@ -203,43 +212,45 @@ class Commits(ABC):
     def _open(self) -> None:
         """Say what the turn begins with; whoever comes first to speak does."""
         says, self._says = self._says, None
-        events = says(self.fold) if says is not None else ()
-        for event in events:
-            self._pending.append(event)
-            self._size += len(event.body)
-            if event.sequence > self.fold.sequence:
-                self._state = state_of(event.payload) or self._state
-        self.sequence += len(events)
+        for event in says(self.fold) if says is not None else ():
+            self._emit(event)
 
-    def _emit(self, payload: v1.StreamResponse, state: int = 0) -> int:
-        """Say something; state: what it brings the task into, 0 if it leaves that alone."""
-        self.sequence += 1
-        body = payload.SerializeToString()
-        self._pending.append(Event(self.sequence, payload, body))
-        self._size += len(body)
+    def _emit(self, event: Event, state: int = 0) -> int:
+        """Say the next event; state: what it brings the task into, 0 if it leaves that alone or tells it."""
+        self.sequence = event.sequence
+        self._pending.append(event)
+        self._size += len(event.body)
+        if event.told is not None:
+            state = event.told.state
         if state:
             self._state = state
-        return self.sequence
+        return event.sequence
 
-    async def put(self, payload: v1.StreamResponse) -> None:
-        """Emit an event after which the function goes on; it waits here while too much waits for the store."""
+    async def put(self, artifact: v1.Artifact, append: bool, last: bool) -> None:
+        """Emit an artifact event."""
         if self.ending or self.stopped or asyncio.get_running_loop() is not self._loop:
             await self._check(0)
         if self._says is not None:
             self._open()
-        self._emit(payload)
-        self._flush_soon()
-        if len(self._pending) > PENDING_EVENTS or self._size > PENDING_BYTES:
+        self._emit(chunk_told(self.sequence + 1, self._ids, artifact, append, last))
+        if self._full():
             await self._until(self._pending[0].sequence)
 
+    def _full(self) -> bool:
+        """Let what is pending be committed; whether so much waits for the store that the function has to, too."""
+        if self._flusher is None and not self._soon:
+            self._flush_soon()
+        return len(self._pending) > PENDING_EVENTS or self._size > PENDING_BYTES
+
     def _finish(self, state: int, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None:
-        payload = self._status(state, message, metadata)
         if state in INTERRUPTED and self._author is not None:
-            self._author_state = to_json(self._author, "task.state", STATE_BYTES)
+            author_state = to_json(self._author, "task.state", STATE_BYTES)
+        else:
+            author_state = self._author_state
         if self._says is not None:
             self._open()
-        self._emit(payload, state)
-        self.ending = state
+        self._emit(self._status(state, message, metadata))
+        self.ending, self._author_state = state, author_state
 
     async def _until(self, sequence: int) -> None:
         """Wait until an event is committed."""
@@ -360,9 +371,14 @@ class Commits(ABC):
         sees the question may answer it at once (BL-11)."""
         if not ends:
             for event in reversed(change.events):
-                known = event.sequence <= self.fold.sequence
-                if (status := self.fold.status if known else status_of(event.payload)) is not None:
-                    change.snapshot = Snapshot(status.state, status_ms(status))
+                if event.told is not None:
+                    state, at_ms = event.told.state, event.told.at_ms
+                elif (status := status_of(event.payload)) is not None:
+                    state, at_ms = status.state, status_ms(status)
+                else:
+                    continue
+                if state:
+                    change.snapshot = Snapshot(state, at_ms)
                     return
             return
         state, fold = self.ending, self.fold

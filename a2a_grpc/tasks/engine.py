@@ -34,7 +34,7 @@ from a2a_grpc.tasks.posts import Posts
 from a2a_grpc.tasks.relay import Relays
 from a2a_grpc.tasks.run import Runtime, Started, Turn
 from a2a_grpc.tasks.start import Start, joined, new_id, with_ids
-from a2a_grpc.tasks.state import ENDS, INTERRUPTED, TERMINAL, Fold, state_of, status_event
+from a2a_grpc.tasks.state import ENDS, INTERRUPTED, TERMINAL, Fold, ids_of, message_told, state_of, status_told
 from a2a_grpc.tasks.store import (
     Change,
     Conflict,
@@ -174,8 +174,18 @@ class Engine:
             dedupe=self._dedupe(message, digest, task_id),
             push_configs=self.push_configs(call, request, task_id),
         )
-        ids, trace = (task_id, message.context_id), trace_of(call.metadata)
-        start = Start(scope, call, request, *ids, fold, opening, lambda fold: (fold.open(message, now),), False, trace)
+        context_id = message.context_id
+        start = Start(
+            scope,
+            call,
+            request,
+            task_id,
+            context_id,
+            fold,
+            opening,
+            lambda fold: (fold.open(message, ids_of(task_id, context_id), now),),
+            trace=trace_of(call.metadata),
+        )
         started = Started(task_id, self._turn(start), start, digest=digest)
         if not replies:
             await started.outcome()
@@ -247,8 +257,6 @@ class Engine:
             stale.stop(LeaseLost("another replica had the task"))
         request = with_ids(request, row.task_id, row.context_id)
         now = max(self.store.now_ms(), row.status_ms)
-        # The status first: it moves the question that it replaces into the history, before the answer.
-        working = status_event(row.task_id, row.context_id, v1.TASK_STATE_WORKING, now)
         opening = Change(
             row.scope,
             row.task_id,
@@ -265,7 +273,7 @@ class Engine:
             row.context_id,
             fold,
             opening,
-            lambda fold: _events(fold, working, v1.StreamResponse(message=request.message)),
+            lambda fold: _working(fold, row, now, request.message),
             answering=True,
             trace=trace_of(call.metadata),
             author_state=row.author_state,
@@ -316,7 +324,6 @@ class Engine:
             return
         now = max(self.store.now_ms(), row.status_ms)
         opening = Change(row.scope, row.task_id, row.sequence, now, over=True)
-        working = status_event(row.task_id, row.context_id, v1.TASK_STATE_WORKING, now)
         caller = Caller(row.scope.owner, authenticated=row.scope.owner != "")
         call = Call("", tenant=row.scope.tenant, caller=caller)
         start = Start(
@@ -327,7 +334,7 @@ class Engine:
             row.context_id,
             fold,
             opening,
-            lambda fold: _events(fold, working),
+            lambda fold: _working(fold, row, now),
             lost.answering,
             row.trace,
             row.author_state,
@@ -439,9 +446,12 @@ class Engine:
         return await self._cancels.cancel(scope, task_id, request)
 
 
-def _events(fold: Fold, *payloads: v1.StreamResponse) -> list[Event]:
-    """The next events of a task."""
-    return [Event(number, payload) for number, payload in enumerate(payloads, fold.sequence + 1)]
+def _working(fold: Fold, row: TaskRow, now: int, *answers: v1.Message) -> list[Event]:
+    """What a turn of a task that is there begins with. The status first: it moves the question that it replaces into
+    the history, before the answer."""
+    first = fold.sequence + 1
+    working = status_told(first, ids_of(row.task_id, row.context_id), v1.TASK_STATE_WORKING, now)
+    return [working, *[message_told(number, answer) for number, answer in enumerate(answers, first + 1)]]
 
 
 async def _next(turn: Turn) -> None:

@@ -107,8 +107,8 @@ class Acts(Protocol):
     async def work(self, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None:
         """Emit WORKING."""
 
-    async def put(self, payload: v1.StreamResponse) -> None:
-        """Emit an artifact event."""
+    async def put(self, artifact: v1.Artifact, append: bool, last: bool) -> None:
+        """Emit an artifact event, to which the artifact belongs from then on."""
 
     async def end(self, state: int, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None:
         """End the turn in a state."""
@@ -138,21 +138,19 @@ class Output:
 
         Raises InvalidAgentResponseError for what no part can hold, TurnEnded after the end of the turn.
         """
-        await self._acts.put(self._chunk(value, self._begun, last))
+        await self._put(value, self._begun, last)
 
     async def replace(self, value: Any, last: bool = False) -> None:
         """Put `value` in the place of everything written so far; else as `write`."""
-        await self._acts.put(self._chunk(value, False, last))
+        await self._put(value, False, last)
 
-    def _chunk(self, value: Any, append: bool, last: bool) -> v1.StreamResponse:
+    async def _put(self, value: Any, append: bool, last: bool) -> None:
         if self._done:
             raise InvalidAgentResponseError("the artifact has had its last chunk")
-        payload = _chunk(self._acts, self.id, value, self._media_type, {} if append else self._about, append, last)
+        chunk = _artifact(self.id, {} if append else self._about, value, self._media_type)
         self._begun, self._done = True, last
-        self._text = (
-            isinstance(value, str) or payload.artifact_update.artifact.parts[-1].WhichOneof("content") == "text"
-        )
-        return payload
+        self._text = isinstance(value, str) or chunk.parts[-1].WhichOneof("content") == "text"
+        await self._acts.put(chunk, append, last)
 
     async def close(self) -> None:
         """Mark the end, as leaving the block does."""
@@ -341,7 +339,7 @@ class TaskHandle:
                 **about,
             }
         identity, media_type, said = _about(**about)
-        await self._acts.put(_chunk(self._acts, identity or new_id(), value, media_type, said, False, True))
+        await self._acts.put(_artifact(identity or new_id(), said, value, media_type), False, True)
 
     async def complete(self, content: Any = None) -> None:
         """End the task: done. Results belong into artifacts; `content` is a last word (OP-SEND-18)."""
@@ -419,23 +417,12 @@ def _about(
     return id, media_type, about
 
 
-def _chunk(
-    acts: Acts, identity: str, value: Any, media_type: str, about: Mapping[str, Any], append: bool, last: bool
-) -> v1.StreamResponse:
-    """The event that adds to an artifact, or begins it."""
-    payload = v1.StreamResponse()
-    update = payload.artifact_update
-    update.task_id, update.context_id = acts.task_id, acts.context_id
-    if append:
-        update.append = True
-    if last:
-        update.last_chunk = True
-    artifact = update.artifact
-    if about:
-        artifact.MergeFrom(v1.Artifact(**about))
+def _artifact(identity: str, about: Mapping[str, Any], value: Any, media_type: str) -> v1.Artifact:
+    """An artifact, or a piece of one."""
+    artifact = v1.Artifact(**about) if about else v1.Artifact()
     artifact.artifact_id = identity
     add_parts(artifact.parts, value, media_type)
-    return payload
+    return artifact
 
 
 def _copy(message: v1.Message) -> v1.Message:

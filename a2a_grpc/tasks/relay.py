@@ -22,6 +22,7 @@ from a2a_grpc.tasks.state import TERMINAL, Fold, state_of
 from a2a_grpc.tasks.store import (
     Change,
     Conflict,
+    Event,
     LeaseLost,
     LeaseTaken,
     PushConfig,
@@ -58,15 +59,18 @@ class Relay(Turn):
         when the lease is lost."""
         state = state_of(payload)
         if state not in TERMINAL:
-            await self.put(payload)
-            self._state = state or self._state
+            await self._check(0)
+            event = Event(self.sequence + 1, payload)
+            self._emit(event, state)
+            if self._full():
+                await self._until(self._pending[0].sequence)
             if self._half:
-                self._grown += payload.ByteSize()
+                self._grown += len(event.body)
                 if self._grown >= self._half:
                     await self._shorten()
             return
         await self._check(0)
-        self._emit(payload, state)
+        self._emit(Event(self.sequence + 1, payload), state)
         self.ending = state
         self._flush_soon()
         await self._until(self.sequence)

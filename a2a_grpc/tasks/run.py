@@ -22,7 +22,7 @@ from a2a_grpc.tasks.handle import Inbox, Paused, TaskHandle, TurnEnded
 from a2a_grpc.tasks.invoke import at_once, begun, invoke
 from a2a_grpc.tasks.parts import agent_message
 from a2a_grpc.tasks.start import Start, failure, joined
-from a2a_grpc.tasks.state import Fold
+from a2a_grpc.tasks.state import Fold, message_told
 from a2a_grpc.tasks.store import Dedupe, Duplicate, Scope, StoreError, TaskRow
 from a2a_grpc.tasks.views import View
 
@@ -122,7 +122,7 @@ class Turn(Commits):
             raise Duplicate(earlier[1])
         if self._inbox is None or not self.accepting:
             raise TurnEnded("the turn takes no more messages")
-        sequence = self._emit(v1.StreamResponse(message=message))
+        sequence = self._emit(message_told(self.sequence + 1, message))
         if dedupe is not None:
             self._sent[sequence] = dedupe
             self._heard[dedupe.message_id] = sequence, dedupe
@@ -204,9 +204,10 @@ class Turn(Commits):
     async def work(self, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None:
         """Emit WORKING."""
         await self._check(v1.TASK_STATE_WORKING)
-        self._open()  # whose state comes first
-        self._state = v1.TASK_STATE_WORKING
-        await self.put(self._status(v1.TASK_STATE_WORKING, message, metadata))
+        self._open()
+        self._emit(self._status(v1.TASK_STATE_WORKING, message, metadata))
+        if self._full():
+            await self._until(self._pending[0].sequence)
 
     async def end(self, state: int, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None:
         """End the turn and return once that is stored."""
@@ -229,10 +230,10 @@ class Turn(Commits):
             await self.end(v1.TASK_STATE_COMPLETED, message, None)
             return
         message.ClearField("task_id")
-        asked = v1.Message()
-        asked.CopyFrom(self.request.message)
-        asked.ClearField("task_id")
+        asked = self.request.message
+        asked.task_id = ""  # while nobody looks
         exchange = [asked.SerializeToString(), message.SerializeToString()]
+        asked.task_id = self.task_id
         dedupe = opening.dedupe and opening.dedupe._replace(task_id="", reply=exchange[1])
         memory = self._context.memory.take_unsaved() if self._context is not None else {}
         self.ending, store = v1.TASK_STATE_COMPLETED, self._runtime.store
@@ -310,7 +311,7 @@ class Turn(Commits):
     def _paused(self) -> None:
         """The function has begun to wait: one that works before it says anything is WORKING."""
         if self._running and self._opening is None and self._state == v1.TASK_STATE_SUBMITTED:
-            self._emit(self._status(v1.TASK_STATE_WORKING, None, None), v1.TASK_STATE_WORKING)
+            self._emit(self._status(v1.TASK_STATE_WORKING, None, None))
         self._begin_flush()
 
     def _leave(self) -> None:

@@ -7,9 +7,11 @@ what the task weighs; text is joined only when somebody looks.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from functools import lru_cache
+from typing import Any, Final
 
-from a2a_stubs import v1
+from a2a_stubs import google, v1
+from google.protobuf.message import Message
 
 from a2a_grpc.tasks.store import Event, TaskRow
 
@@ -86,19 +88,20 @@ def set_status(status: v1.TaskStatus, state: int, at_ms: int) -> None:
 
 class _Artifact:
     """An artifact that grows: text that only continues its last part waits in `pieces` until it is looked at. What is
-    given first is copied when something is appended, for it belongs to an event."""
+    given first is copied when something is appended, for it belongs to an event. body: what is given, serialised."""
 
-    __slots__ = ("_form", "_own", "_pieces", "_whole")
+    __slots__ = ("_body", "_form", "_own", "_pieces", "_whole")
 
-    def __init__(self, first: v1.Artifact) -> None:
+    def __init__(self, first: v1.Artifact, body: bytes | None = None) -> None:
         self._whole = first
+        self._body = body
         self._own = False
         self._pieces: list[str] = []
         self._form: tuple[str, str] | None = None
 
     def append(self, chunk: v1.Artifact) -> None:
         if not self._own:
-            first, self._whole, self._own = self._whole, v1.Artifact(), True
+            first, self._whole, self._own, self._body = self._whole, v1.Artifact(), True, None
             self._whole.CopyFrom(first)
             self._form = _text_form(first.parts[-1]) if first.parts else None
         parts: Sequence[v1.Part] = chunk.parts
@@ -125,18 +128,33 @@ class _Artifact:
             self._pieces.clear()
         return self._whole
 
+    def body(self) -> bytes:
+        return self.whole().SerializeToString() if self._body is None else self._body
 
-_TASK: Final = v1.Task.DESCRIPTOR.fields_by_name
-_ID, _CONTEXT, _METADATA, _STATUS, _ARTIFACTS, _HISTORY = (
-    bytes((_TASK[name].number << 3 | 2,)) for name in ("id", "context_id", "metadata", "status", "artifacts", "history")
-)
+
+def _tag(kind: type[Message], name: str, wire_type: int = 2) -> bytes:
+    """What stands before a field."""
+    return bytes((kind.DESCRIPTOR.fields_by_name[name].number << 3 | wire_type,))
+
+
+_ID, _CONTEXT = _tag(v1.Task, "id"), _tag(v1.Task, "context_id")  # the same in each event about a task
+_STATUS, _HISTORY = _tag(v1.Task, "status"), _tag(v1.Task, "history")
+_ARTIFACTS, _METADATA = _tag(v1.Task, "artifacts"), _tag(v1.Task, "metadata")
 _ABOUT: Final = (_ID, _CONTEXT, _METADATA)
-_OPENING: Final = bytes((v1.StreamResponse.DESCRIPTOR.fields_by_name["task"].number << 3 | 2,))
+_STATE, _TIMESTAMP = _tag(v1.TaskStatus, "state", 0), _tag(v1.TaskStatus, "timestamp")
+_WORDS: Final = _tag(v1.TaskStatus, "message")
+_SECONDS, _NANOS = _tag(google.Timestamp, "seconds", 0), _tag(google.Timestamp, "nanos", 0)
+_NEW_STATUS, _ABOUT_STATUS = (_tag(v1.TaskStatusUpdateEvent, name) for name in ("status", "metadata"))
+_CHUNK: Final = _tag(v1.TaskArtifactUpdateEvent, "artifact")
+_APPEND, _LAST = (_tag(v1.TaskArtifactUpdateEvent, name, 0) + b"\1" for name in ("append", "last_chunk"))
+_TASK, _MESSAGE, _STATUS_UPDATE, _ARTIFACT_UPDATE = (
+    _tag(v1.StreamResponse, name) for name in ("task", "message", "status_update", "artifact_update")
+)
 _SIZES: Final = [bytes((size,)) for size in range(128)]
 
 
 def _size(size: int) -> bytes:
-    """The length of a message as it stands before its bytes."""
+    """A number, such as the length of a message before its bytes."""
     if size < 128:
         return _SIZES[size]
     lead = bytearray()
@@ -146,9 +164,19 @@ def _size(size: int) -> bytes:
     return bytes((*lead, size))
 
 
-def _field(tag: bytes, body: bytes) -> bytes:
+def _field(tag: bytes, *pieces: bytes) -> bytes:
     """The bytes of a message in a field."""
-    return tag + _size(len(body)) + body
+    return b"".join((tag, _size(sum(map(len, pieces))), *pieces))
+
+
+@lru_cache(maxsize=4)
+def _seconds(seconds: int) -> bytes:
+    return _SECONDS + _size(seconds) if seconds else b""
+
+
+@lru_cache(maxsize=1000)
+def _nanos(ms: int) -> bytes:
+    return _NANOS + _size(ms * 1_000_000) if ms else b""
 
 
 def _span(body: bytes, at: int) -> tuple[int, int]:
@@ -161,6 +189,96 @@ def _span(body: bytes, at: int) -> tuple[int, int]:
         if byte < 128:
             return at, at + size
         shift += 7
+
+
+def ids_of(task_id: str, context_id: str) -> bytes:
+    """The ids of a task as they stand in it, and in each event about it."""
+    return _field(_ID, task_id.encode()) + _field(_CONTEXT, context_id.encode())
+
+
+class _Status:
+    """A status: state and time, its bytes, and those of its message."""
+
+    __slots__ = ("at_ms", "body", "message", "state")
+
+    def __init__(self, state: int, at_ms: int, message: bytes | None, body: bytes | None = None) -> None:
+        self.state, self.at_ms, self.message = state, at_ms, message
+        if body is None:
+            seconds, nanos = _seconds(at_ms // 1000), _nanos(at_ms % 1000)
+            time = _TIMESTAMP + _SIZES[len(seconds) + len(nanos)] + seconds + nanos
+            words = _field(_WORDS, message) if message is not None else b""
+            body = _STATE + _SIZES[state] + words + time
+        self.body = body
+
+    @classmethod
+    def of(cls, status: v1.TaskStatus) -> "_Status":
+        message = status.message.SerializeToString() if status.HasField("message") else None
+        return cls(status.state, status_ms(status), message, status.SerializeToString())
+
+    def join(self, fold: "Fold") -> None:
+        fold._replace(self)
+
+
+class _Said:
+    """What a user said later."""
+
+    __slots__ = ("body",)
+    state = at_ms = 0
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+
+    def join(self, fold: "Fold") -> None:
+        fold._said += (_HISTORY + _size(len(self.body)), self.body)
+
+
+class _Chunk:
+    """A piece of an artifact, and its bytes."""
+
+    __slots__ = ("append", "artifact", "body")
+    state = at_ms = 0
+
+    def __init__(self, artifact: v1.Artifact, body: bytes | None, append: bool) -> None:
+        self.artifact, self.body, self.append = artifact, body, append
+
+    def join(self, fold: "Fold") -> None:
+        name = self.artifact.artifact_id
+        if self.append:
+            if (known := fold._artifacts.get(name)) is not None:
+                known.append(self.artifact)
+                return
+            task = v1.Task.FromString(fold._about)
+            log.warning("task %s: chunk for an unknown artifact %s begins it (I-68)", task.id, name)
+        fold._artifacts[name] = _Artifact(self.artifact, self.body)
+
+
+def status_told(
+    sequence: int,
+    ids: bytes,
+    state: int,
+    at_ms: int,
+    message: v1.Message | None = None,
+    metadata: google.Struct | None = None,
+) -> Event:
+    """The event of a new status; as `status_event`, without the message nobody may want. ids: see `ids_of`."""
+    status = _Status(state, at_ms, None if message is None else message.SerializeToString())
+    about = b"" if metadata is None else _field(_ABOUT_STATUS, metadata.SerializeToString())
+    body = status.body
+    return Event(sequence, None, _field(_STATUS_UPDATE, ids, _NEW_STATUS, _size(len(body)), body, about), status)
+
+
+def chunk_told(sequence: int, ids: bytes, artifact: v1.Artifact, append: bool, last: bool) -> Event:
+    """The event of an artifact, or of a piece of one, which belongs to it from now on. ids: see `ids_of`."""
+    body = artifact.SerializeToString()
+    marks = (_APPEND if append else b"") + (_LAST if last else b"")
+    told = _Chunk(artifact, body, append)
+    return Event(sequence, None, _field(_ARTIFACT_UPDATE, ids, _CHUNK, _size(len(body)), body, marks), told)
+
+
+def message_told(sequence: int, message: v1.Message) -> Event:
+    """The event of what a user says later."""
+    body = message.SerializeToString()
+    return Event(sequence, None, _field(_MESSAGE, body), _Said(body))
 
 
 def _text_form(part: v1.Part) -> tuple[str, str] | None:
@@ -180,29 +298,28 @@ class Fold:
     history is read when somebody looks. Statuses and artifacts are those of the events, which nobody changes.
     """
 
-    __slots__ = ("_about", "_artifacts", "_head", "_mark", "_said", "_status", "keep", "sequence")
+    __slots__ = ("_about", "_artifacts", "_head", "_mark", "_said", "_status", "_tail", "keep", "sequence")
 
     def __init__(self, keep_status_messages: bool = True) -> None:
         self.keep = keep_status_messages
         self._about = b""  # what is neither status nor artifact nor history: the ids above all
-        self._status: v1.TaskStatus | None = None
+        self._status: _Status | None = None
         self._said: list[bytes] = []  # the history: any number of messages in each piece
         self._artifacts: dict[str, _Artifact] = {}
         self._mark = 0  # how many pieces the history had when the current status came
-        self._head: bytes | None = None  # what `head` has said, until the next event
+        self._head: bytes | None = None  # what `head` and `artifacts` have said, until the next event
+        self._tail: bytes | None = None
         self.sequence = 0
 
-    def open(self, message: v1.Message, at_ms: int) -> Event:
-        """Begin with the task that a message makes, whose ids it has, SUBMITTED at a time in ms since 1970; the event
-        that says so."""
-        self._about = _field(_ID, message.task_id.encode()) + _field(_CONTEXT, message.context_id.encode())
-        self._status = v1.TaskStatus()
-        set_status(self._status, v1.TASK_STATE_SUBMITTED, at_ms)
+    def open(self, message: v1.Message, ids: bytes, at_ms: int) -> Event:
+        """Begin with the task that a message makes, SUBMITTED at a time in ms since 1970; the event that says so. ids:
+        see `ids_of`."""
+        self._about = ids
+        self._status = _Status(v1.TASK_STATE_SUBMITTED, at_ms, None)
         said = message.SerializeToString()
         self._said = [_HISTORY + _size(len(said)), said]
         self._mark, self.sequence = 2, 1
-        pieces = (*self._lead(), *self._said)
-        return Event(1, body=b"".join((_OPENING, _size(sum(map(len, pieces))), *pieces)))
+        return Event(1, None, _field(_TASK, *self._lead(), *self._said), self._status)
 
     @classmethod
     def of(cls, row: TaskRow, keep_status_messages: bool = True) -> "Fold":
@@ -225,7 +342,7 @@ class Fold:
             while head[at : at + 1] in _ABOUT:
                 _, at = _span(head, at + 1)
             if head[at : at + 1] in (_HISTORY, b""):
-                self._status, self._about = v1.TaskStatus.FromString(status), head[about:at]
+                self._status, self._about = _Status.of(v1.TaskStatus.FromString(status)), head[about:at]
                 self._said = [head[at:]]
                 self._mark = 1
                 return
@@ -233,10 +350,7 @@ class Fold:
 
     def _read(self, task: v1.Task) -> None:
         """Take over a task without artifacts, which is used up."""
-        self._status = None
-        if task.HasField("status"):
-            self._status = v1.TaskStatus()
-            self._status.CopyFrom(task.status)
+        self._status = _Status.of(task.status) if task.HasField("status") else None
         self._said, self._mark = [v1.Task(history=task.history).SerializeToString()], 1
         for name in ("status", "history"):
             task.ClearField(name)
@@ -246,19 +360,17 @@ class Fold:
         """Take the next event in; one that was applied already is passed over."""
         if event.sequence <= self.sequence:
             return
-        self.sequence, self._head = event.sequence, None
-        if apply := self._APPLY.get(event.payload.WhichOneof("payload")):
+        self.sequence, self._head, self._tail = event.sequence, None, None
+        told: Any = event.told
+        if told is not None:
+            told.join(self)
+        elif apply := self._APPLY.get(event.payload.WhichOneof("payload")):
             apply(self, event.payload)
 
     @property
     def state(self) -> int:
         """The current state."""
         return 0 if self._status is None else self._status.state
-
-    @property
-    def status(self) -> v1.TaskStatus | None:
-        """The current status, not to be changed; None before the first."""
-        return self._status
 
     @property
     def history(self) -> Sequence[v1.Message]:
@@ -270,16 +382,15 @@ class Fold:
         default a new message."""
         task = v1.Task() if into is None else into
         task.MergeFromString(self.head() if history else b"".join(self._lead()))
-        if artifacts:
-            for artifact in self._artifacts.values():
-                task.artifacts.add().CopyFrom(artifact.whole())  # which `append` does by way of bytes
+        if artifacts and self._artifacts:
+            task.MergeFromString(self.artifacts())
         return task
 
-    def _lead(self) -> list[bytes]:
+    def _lead(self) -> Sequence[bytes]:
         if self._status is None:
-            return [self._about]
-        status = self._status.SerializeToString()
-        return [_STATUS + _size(len(status)), status, self._about]
+            return (self._about,)
+        status = self._status.body
+        return _STATUS, _size(len(status)), status, self._about
 
     def head(self) -> bytes:
         """The serialised task without artifacts."""
@@ -289,8 +400,9 @@ class Fold:
 
     def artifacts(self) -> bytes:
         """A serialised task of nothing but the artifacts."""
-        bodies = [artifact.whole().SerializeToString() for artifact in self._artifacts.values()]
-        return b"".join([piece for body in bodies for piece in (_ARTIFACTS + _size(len(body)), body)])
+        if self._tail is None:
+            self._tail = b"".join([_field(_ARTIFACTS, artifact.body()) for artifact in self._artifacts.values()])
+        return self._tail
 
     def _task(self, payload: v1.StreamResponse) -> None:
         task = v1.Task()
@@ -300,24 +412,18 @@ class Fold:
         self._artifacts = {artifact.artifact_id: _Artifact(artifact) for artifact in payload.task.artifacts[:]}
 
     def _message(self, payload: v1.StreamResponse) -> None:
-        self._said.append(_field(_HISTORY, payload.message.SerializeToString()))
+        _Said(payload.message.SerializeToString()).join(self)
 
     def _status_update(self, payload: v1.StreamResponse) -> None:
-        if self.keep and self._status is not None and self._status.HasField("message"):
-            self._said.insert(self._mark, _field(_HISTORY, self._status.message.SerializeToString()))
-        self._status = payload.status_update.status
-        self._mark = len(self._said)
+        self._replace(_Status.of(payload.status_update.status))
+
+    def _replace(self, status: _Status) -> None:
+        if self.keep and self._status is not None and self._status.message is not None:
+            self._said.insert(self._mark, _field(_HISTORY, self._status.message))
+        self._status, self._mark = status, len(self._said)
 
     def _artifact(self, payload: v1.StreamResponse) -> None:
-        update = payload.artifact_update
-        artifact = update.artifact
-        name = artifact.artifact_id
-        if update.append:
-            if (known := self._artifacts.get(name)) is not None:
-                known.append(artifact)
-                return
-            log.warning("task %s: chunk for an unknown artifact %s begins it (I-68)", update.task_id, name)
-        self._artifacts[name] = _Artifact(artifact)
+        _Chunk(payload.artifact_update.artifact, None, payload.artifact_update.append).join(self)
 
     _APPLY: Final[Mapping[str | None, Callable[["Fold", v1.StreamResponse], None]]] = {
         "task": _task,

@@ -21,18 +21,34 @@ class Scope(NamedTuple):
     owner: str
 
 
+class Told(Protocol):
+    """What whoever says an event knows of it, so that nobody has to read it. state: what it brings the task into, 0 if
+    it leaves that alone; at_ms: when."""
+
+    state: int
+    at_ms: int
+
+
 class Event:
     """One entry of a task's log: its number, and what it says as a message or as its bytes; the other is made when
-    somebody looks, and neither is made twice. The payload must not be changed by anyone once it is committed.
+    somebody looks, and neither is made twice. The payload must not be changed by anyone once it is committed. told: of
+    events that were made here; None for others.
 
     `task` opens the log, `status_update` and `artifact_update` follow; a `message` is what the user said in a later
     turn: it goes into the history and is never delivered to readers (I-08).
     """
 
-    __slots__ = ("_body", "_payload", "sequence")
+    __slots__ = ("_body", "_payload", "sequence", "told")
 
-    def __init__(self, sequence: int, payload: v1.StreamResponse | None = None, body: bytes | None = None) -> None:
+    def __init__(
+        self,
+        sequence: int,
+        payload: v1.StreamResponse | None = None,
+        body: bytes | None = None,
+        told: Told | None = None,
+    ) -> None:
         self.sequence = sequence
+        self.told = told
         self._payload = payload
         self._body = body
 
