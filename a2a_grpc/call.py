@@ -102,6 +102,8 @@ class Call:
     attributes: room for interceptors to pass something on; empty by default.
     takes_ready: whether the caller also takes a `Ready` for an answer; default False.
     path: of the HTTP request, still percent-encoded, below the place where the agent is; "" on gRPC.
+    gives_request: whether nobody has a use for the request any more, so that whoever answers may keep it, which spares
+    a copy of what may be large, and set the ids in its message; default False.
     """
 
     operation: str
@@ -120,6 +122,7 @@ class Call:
     attributes: dict[str, Any] = field(default_factory=dict)
     takes_ready: bool = False
     path: str = field(default="", repr=False)
+    gives_request: bool = False
 
 
 Interceptor = Callable[[Call, Message], AbstractAsyncContextManager[None]]

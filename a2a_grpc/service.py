@@ -93,14 +93,18 @@ class A2AService(v1_grpc.A2AServiceServicer):
         """Send and wait for the end of the turn, or only for the task with `returnImmediately` (OP-SEND-*)."""
         scope, started = await self._begin(request, call)
         outcome = await started.outcome()
+        answer, history, now = v1.SendMessageResponse(), self._options.default_history, False
         if isinstance(outcome, v1.Message):
-            return v1.SendMessageResponse(message=outcome)
-        engine, answer, history = self._engine, v1.SendMessageResponse(), self._history(request.configuration) > 0
-        if request.configuration.return_immediately:
-            await engine.view(scope, outcome, answer.task, history=history)
+            answer.message.CopyFrom(outcome)
+            return answer
+        if request.HasField("configuration"):
+            history, now = self._history(request.configuration), request.configuration.return_immediately
+        task = answer.task
+        if now:
+            await self._engine.view(scope, outcome, task, history=history > 0)
         else:
-            await engine.settled(scope, outcome, started.turn, answer.task, history=history)
-        self._trimmed(answer.task, request.configuration)
+            await self._engine.settled(scope, outcome, started.turn, task, history=history > 0)
+        cut(task, history)
         return answer
 
     async def SendStreamingMessage(

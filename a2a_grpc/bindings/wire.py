@@ -212,6 +212,7 @@ def make_call(
         {},
         version == V1,
         request.path,
+        True,
     )
 
 

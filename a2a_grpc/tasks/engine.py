@@ -162,7 +162,7 @@ class Engine:
             return joined
         self.check_room(call)
         now, task_id = self.store.now_ms(), new_id()
-        request = with_ids(request, task_id, request.message.context_id or new_id())
+        request = with_ids(call, request, task_id, request.message.context_id or new_id())
         message = request.message
         fold = Fold(self.options.keep_status_messages)
         opening = Change(
@@ -255,7 +255,7 @@ class Engine:
         self.check_room(call)
         if (stale := self._runtime.turns.get(row.task_id)) is not None:
             stale.stop(LeaseLost("another replica had the task"))
-        request = with_ids(request, row.task_id, row.context_id)
+        request = with_ids(call, request, row.task_id, row.context_id)
         now = max(self.store.now_ms(), row.status_ms)
         opening = Change(
             row.scope,
@@ -289,7 +289,7 @@ class Engine:
 
     async def _post(self, call: Call, turn: Turn, request: v1.SendMessageRequest, digest: bytes) -> Started | None:
         """Hand a message to the function that is at work and reads its inbox; None if it came too late."""
-        request = with_ids(request, turn.task_id, turn.context_id)
+        request = with_ids(call, request, turn.task_id, turn.context_id)
         try:
             work = turn.post(request.message, self._dedupe(request.message, digest, turn.task_id))
             await asyncio.shield(self._runtime.spawn(work, f"message for {turn.task_id}"))
@@ -302,7 +302,7 @@ class Engine:
     async def _forward(self, call: Call, row: TaskRow, request: v1.SendMessageRequest, digest: bytes) -> Started | None:
         """Send a message to the turn that another process runs; None if it is over, so that the task is to be looked at
         again."""
-        request = with_ids(request, row.task_id, row.context_id)
+        request = with_ids(call, request, row.task_id, row.context_id)
         work = self._posts.send(row, request.message, digest)
         taken = await asyncio.shield(self._runtime.spawn(work, f"message for {row.task_id}"))
         if taken is None:
@@ -362,6 +362,8 @@ class Engine:
 
     def push_configs(self, call: Call, request: v1.SendMessageRequest, task_id: str) -> tuple[PushConfig, ...]:
         """The config inside a send; without an id it gets that of the task, so that repeating it replaces it (L-20)."""
+        if not request.HasField("configuration"):
+            return ()
         if not request.configuration.HasField("task_push_notification_config"):
             return ()
         config = v1.TaskPushNotificationConfig()

@@ -70,11 +70,14 @@ async def joined(future: "asyncio.Future[_T]") -> _T:
     return future.result()
 
 
-def with_ids(request: v1.SendMessageRequest, task_id: str, context_id: str) -> v1.SendMessageRequest:
-    """A copy of the request whose message names its task and context."""
-    own = v1.SendMessageRequest()
-    own.CopyFrom(request)
-    own.message.task_id, own.message.context_id = task_id, context_id
+def with_ids(call: Call, request: v1.SendMessageRequest, task_id: str, context_id: str) -> v1.SendMessageRequest:
+    """The request, or a copy of one that others have, whose message names its task and context."""
+    own = request
+    if not call.gives_request:
+        own = v1.SendMessageRequest()
+        own.CopyFrom(request)
+    message = own.message
+    message.task_id, message.context_id = task_id, context_id
     return own
 
 
