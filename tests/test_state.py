@@ -11,7 +11,6 @@ from a2a_grpc.tasks.state import (
     TERMINAL,
     TRANSITIONS,
     Fold,
-    chunk_told,
     ids_of,
     message_told,
     set_status,
@@ -221,35 +220,22 @@ def _update(state: int, message: v1.Message | None, metadata: google.Struct | No
     return made
 
 
-def _piece(artifact: v1.Artifact, append: bool, last: bool) -> v1.StreamResponse:
-    update = v1.TaskArtifactUpdateEvent(task_id="t", context_id="c" * 200, append=append, last_chunk=last)
-    update.artifact.CopyFrom(artifact)
-    return v1.StreamResponse(artifact_update=update)
-
-
 def _told() -> list[tuple[Event, v1.StreamResponse]]:
     """Events made without a message, each beside the message that it stands for; numbers begin at 2."""
     named, about = ids_of("t", "c" * 200), google.Struct()
     about["n"] = 1
-    small = v1.Artifact(artifact_id="a", name="n", parts=[v1.Part(text="Hel")])
-    more, large = (
-        v1.Artifact(artifact_id="a", parts=[v1.Part(text="lo")]),
-        v1.Artifact(artifact_id="b", parts=LONG.parts),
-    )
     statuses = [
         (W, None, None, 0),
         (W, LONG, about, 1_000),
         (N, v1.Message(), None, 999),
         (W, None, about, 1_792_000_000_123),
     ]
-    pieces = [(small, False, False), (more, True, True), (large, False, True), (more, True, False)]
     made = [
         *[
             (status_told(0, named, state, at, words, more), _update(state, words, more, at))
             for state, words, more, at in statuses
         ],
         (message_told(0, LONG), v1.StreamResponse(message=LONG)),
-        *[(chunk_told(0, named, *piece), _piece(*piece)) for piece in pieces],
         (status_told(0, named, C, 5_000, said("end").message), _update(C, said("end").message, None, 5_000)),
     ]
     return [(Event(number, None, event.body, event.told), told) for number, (event, told) in enumerate(made, 2)]

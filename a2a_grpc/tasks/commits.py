@@ -26,7 +26,6 @@ from a2a_grpc.tasks.start import Start, failure
 from a2a_grpc.tasks.state import (
     INTERRUPTED,
     TRANSITIONS,
-    chunk_told,
     ids_of,
     state_name,
     status_ms,
@@ -131,7 +130,7 @@ class Commits(ABC):
         self._last_ms = start.opening.now_ms
         self._author_state = start.author_state
         self._trace = start.trace
-        self._ids = ids_of(start.task_id, start.context_id)
+        self._ids = b""
         self._author: dict[str, Any] | None = None
         self._context: Context | None = None
         self._pending: list[Event] = []
@@ -202,7 +201,8 @@ class Commits(ABC):
 
     def _status(self, state: int, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> Event:
         about = None if metadata is None else struct_of(metadata)
-        return status_told(self.sequence + 1, self._ids, state, self._now(), message, about)
+        ids = self._ids or ids_of(self.task_id, self.context_id)
+        return status_told(self.sequence + 1, ids, state, self._now(), message, about)
 
     def _now(self) -> int:
         """The time for a new status: never before that of an earlier one."""
@@ -212,7 +212,8 @@ class Commits(ABC):
     def _open(self) -> None:
         """Say what the turn begins with; whoever comes first to speak does."""
         says, self._says = self._says, None
-        for event in says(self.fold) if says is not None else ():
+        self._ids = ids_of(self.task_id, self.context_id)
+        for event in says(self.fold, self._ids) if says is not None else ():
             self._emit(event)
 
     def _emit(self, event: Event, state: int = 0) -> int:
@@ -226,13 +227,13 @@ class Commits(ABC):
             self._state = state
         return event.sequence
 
-    async def put(self, artifact: v1.Artifact, append: bool, last: bool) -> None:
-        """Emit an artifact event."""
+    async def put(self, payload: v1.StreamResponse) -> None:
+        """Emit an event after which the function goes on; it waits here while too much waits for the store."""
         if self.ending or self.stopped or asyncio.get_running_loop() is not self._loop:
             await self._check(0)
         if self._says is not None:
             self._open()
-        self._emit(chunk_told(self.sequence + 1, self._ids, artifact, append, last))
+        self._emit(Event(self.sequence + 1, payload))
         if self._full():
             await self._until(self._pending[0].sequence)
 

@@ -34,7 +34,7 @@ from a2a_grpc.tasks.posts import Posts
 from a2a_grpc.tasks.relay import Relays
 from a2a_grpc.tasks.run import Runtime, Started, Turn
 from a2a_grpc.tasks.start import Start, joined, new_id, with_ids
-from a2a_grpc.tasks.state import ENDS, INTERRUPTED, TERMINAL, Fold, ids_of, message_told, state_of, status_told
+from a2a_grpc.tasks.state import ENDS, INTERRUPTED, TERMINAL, Fold, message_told, state_of, status_told
 from a2a_grpc.tasks.store import (
     Change,
     Conflict,
@@ -183,7 +183,7 @@ class Engine:
             context_id,
             fold,
             opening,
-            lambda fold: (fold.open(message, ids_of(task_id, context_id), now),),
+            lambda fold, ids: (fold.open(message, ids, now),),
             trace=trace_of(call.metadata),
         )
         started = Started(task_id, self._turn(start), start, digest=digest)
@@ -273,7 +273,7 @@ class Engine:
             row.context_id,
             fold,
             opening,
-            lambda fold: _working(fold, row, now, request.message),
+            lambda fold, ids: _working(fold, ids, now, request.message),
             answering=True,
             trace=trace_of(call.metadata),
             author_state=row.author_state,
@@ -334,7 +334,7 @@ class Engine:
             row.context_id,
             fold,
             opening,
-            lambda fold: _working(fold, row, now),
+            lambda fold, ids: _working(fold, ids, now),
             lost.answering,
             row.trace,
             row.author_state,
@@ -448,11 +448,11 @@ class Engine:
         return await self._cancels.cancel(scope, task_id, request)
 
 
-def _working(fold: Fold, row: TaskRow, now: int, *answers: v1.Message) -> list[Event]:
+def _working(fold: Fold, ids: bytes, now: int, *answers: v1.Message) -> list[Event]:
     """What a turn of a task that is there begins with. The status first: it moves the question that it replaces into
     the history, before the answer."""
     first = fold.sequence + 1
-    working = status_told(first, ids_of(row.task_id, row.context_id), v1.TASK_STATE_WORKING, now)
+    working = status_told(first, ids, v1.TASK_STATE_WORKING, now)
     return [working, *[message_told(number, answer) for number, answer in enumerate(answers, first + 1)]]
 
 

@@ -107,8 +107,8 @@ class Acts(Protocol):
     async def work(self, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None:
         """Emit WORKING."""
 
-    async def put(self, artifact: v1.Artifact, append: bool, last: bool) -> None:
-        """Emit an artifact event, to which the artifact belongs from then on."""
+    async def put(self, payload: v1.StreamResponse) -> None:
+        """Emit an artifact event."""
 
     async def end(self, state: int, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None:
         """End the turn in a state."""
@@ -147,10 +147,13 @@ class Output:
     async def _put(self, value: Any, append: bool, last: bool) -> None:
         if self._done:
             raise InvalidAgentResponseError("the artifact has had its last chunk")
-        chunk = _artifact(self.id, {} if append else self._about, value, self._media_type)
+        payload = _chunk(self._acts, self.id, {} if append else self._about, value, self._media_type, append, last)
         self._begun, self._done = True, last
-        self._text = isinstance(value, str) or chunk.parts[-1].WhichOneof("content") == "text"
-        await self._acts.put(chunk, append, last)
+        if not isinstance(value, str):
+            self._text = payload.artifact_update.artifact.parts[-1].WhichOneof("content") == "text"
+        else:
+            self._text = True
+        await self._acts.put(payload)
 
     async def close(self) -> None:
         """Mark the end, as leaving the block does."""
@@ -339,7 +342,7 @@ class TaskHandle:
                 **about,
             }
         identity, media_type, said = _about(**about)
-        await self._acts.put(_artifact(identity or new_id(), said, value, media_type), False, True)
+        await self._acts.put(_chunk(self._acts, identity or new_id(), said, value, media_type, False, True))
 
     async def complete(self, content: Any = None) -> None:
         """End the task: done. Results belong into artifacts; `content` is a last word (OP-SEND-18)."""
@@ -417,12 +420,23 @@ def _about(
     return id, media_type, about
 
 
-def _artifact(identity: str, about: Mapping[str, Any], value: Any, media_type: str) -> v1.Artifact:
-    """An artifact, or a piece of one."""
-    artifact = v1.Artifact(**about) if about else v1.Artifact()
+def _chunk(
+    acts: Acts, identity: str, about: Mapping[str, Any], value: Any, media_type: str, append: bool, last: bool
+) -> v1.StreamResponse:
+    """The event that begins an artifact, or adds to it."""
+    payload = v1.StreamResponse()
+    update = payload.artifact_update
+    update.task_id, update.context_id = acts.task_id, acts.context_id
+    if append:
+        update.append = True
+    if last:
+        update.last_chunk = True
+    artifact = update.artifact
+    if about:
+        artifact.MergeFrom(v1.Artifact(**about))
     artifact.artifact_id = identity
     add_parts(artifact.parts, value, media_type)
-    return artifact
+    return payload
 
 
 def _copy(message: v1.Message) -> v1.Message:

@@ -22,7 +22,7 @@ from a2a_grpc.tasks.handle import Inbox, Paused, TaskHandle, TurnEnded
 from a2a_grpc.tasks.invoke import at_once, begun, invoke
 from a2a_grpc.tasks.parts import agent_message
 from a2a_grpc.tasks.start import Start, failure, joined
-from a2a_grpc.tasks.state import Fold, message_told
+from a2a_grpc.tasks.state import Fold, ids_of, message_told
 from a2a_grpc.tasks.store import Dedupe, Duplicate, Scope, StoreError, TaskRow
 from a2a_grpc.tasks.views import View
 
@@ -371,6 +371,7 @@ class Started:
             return None
         keep, says = self.start.fold.keep, self.start.says
         fold = Fold(keep) if self.row is None else Fold.of(self.row, keep)
-        for event in says(fold) if says else ():
+        ids = ids_of(self.start.task_id, self.start.context_id)
+        for event in says(fold, ids) if says else ():
             fold.apply(event)
         return View(fold.task(), fold.sequence)

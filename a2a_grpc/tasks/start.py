@@ -94,10 +94,10 @@ class Start:
 
     scope, task_id, context_id: which task. call, request: what started it, ids of the message set. fold: the task
     before the opening. opening: the turn's first commit; says: makes its events, given that fold, which then may have
-    them; None for none. answering: the message answers a question. trace: the trace context of the call, see
-    call.trace_of. author_state: `task.state` as stored. attempt: 1, or more when the turn is run again. earlier: the
-    trace context of the task's turn before this one. heard: messages that earlier attempts of the turn took while they
-    worked, which this one gets again.
+    them, and the ids as in state.ids_of; None for none. answering: the message answers a question. trace: the trace
+    context of the call, see call.trace_of. author_state: `task.state` as stored. attempt: 1, or more when the turn is
+    run again. earlier: the trace context of the task's turn before this one. heard: messages that earlier attempts of
+    the turn took while they worked, which this one gets again.
     """
 
     scope: Scope
@@ -107,7 +107,7 @@ class Start:
     context_id: str
     fold: Fold
     opening: Change
-    says: Callable[[Fold], Sequence[Event]] | None
+    says: Callable[[Fold, bytes], Sequence[Event]] | None
     answering: bool = False
     trace: str = ""
     author_state: bytes = b""

@@ -88,20 +88,19 @@ def set_status(status: v1.TaskStatus, state: int, at_ms: int) -> None:
 
 class _Artifact:
     """An artifact that grows: text that only continues its last part waits in `pieces` until it is looked at. What is
-    given first is copied when something is appended, for it belongs to an event. body: what is given, serialised."""
+    given first is copied when something is appended, for it belongs to an event."""
 
-    __slots__ = ("_body", "_form", "_own", "_pieces", "_whole")
+    __slots__ = ("_form", "_own", "_pieces", "_whole")
 
-    def __init__(self, first: v1.Artifact, body: bytes | None = None) -> None:
+    def __init__(self, first: v1.Artifact) -> None:
         self._whole = first
-        self._body = body
         self._own = False
         self._pieces: list[str] = []
         self._form: tuple[str, str] | None = None
 
     def append(self, chunk: v1.Artifact) -> None:
         if not self._own:
-            first, self._whole, self._own, self._body = self._whole, v1.Artifact(), True, None
+            first, self._whole, self._own = self._whole, v1.Artifact(), True
             self._whole.CopyFrom(first)
             self._form = _text_form(first.parts[-1]) if first.parts else None
         parts: Sequence[v1.Part] = chunk.parts
@@ -128,9 +127,6 @@ class _Artifact:
             self._pieces.clear()
         return self._whole
 
-    def body(self) -> bytes:
-        return self.whole().SerializeToString() if self._body is None else self._body
-
 
 def _tag(kind: type[Message], name: str, wire_type: int = 2) -> bytes:
     """What stands before a field."""
@@ -145,11 +141,7 @@ _STATE, _TIMESTAMP = _tag(v1.TaskStatus, "state", 0), _tag(v1.TaskStatus, "times
 _WORDS: Final = _tag(v1.TaskStatus, "message")
 _SECONDS, _NANOS = _tag(google.Timestamp, "seconds", 0), _tag(google.Timestamp, "nanos", 0)
 _NEW_STATUS, _ABOUT_STATUS = (_tag(v1.TaskStatusUpdateEvent, name) for name in ("status", "metadata"))
-_CHUNK: Final = _tag(v1.TaskArtifactUpdateEvent, "artifact")
-_APPEND, _LAST = (_tag(v1.TaskArtifactUpdateEvent, name, 0) + b"\1" for name in ("append", "last_chunk"))
-_TASK, _MESSAGE, _STATUS_UPDATE, _ARTIFACT_UPDATE = (
-    _tag(v1.StreamResponse, name) for name in ("task", "message", "status_update", "artifact_update")
-)
+_TASK, _MESSAGE, _STATUS_UPDATE = (_tag(v1.StreamResponse, name) for name in ("task", "message", "status_update"))
 _SIZES: Final = [bytes((size,)) for size in range(128)]
 
 
@@ -232,26 +224,6 @@ class _Said:
         fold._said += (_HISTORY + _size(len(self.body)), self.body)
 
 
-class _Chunk:
-    """A piece of an artifact, and its bytes."""
-
-    __slots__ = ("append", "artifact", "body")
-    state = at_ms = 0
-
-    def __init__(self, artifact: v1.Artifact, body: bytes | None, append: bool) -> None:
-        self.artifact, self.body, self.append = artifact, body, append
-
-    def join(self, fold: "Fold") -> None:
-        name = self.artifact.artifact_id
-        if self.append:
-            if (known := fold._artifacts.get(name)) is not None:
-                known.append(self.artifact)
-                return
-            task = v1.Task.FromString(fold._about)
-            log.warning("task %s: chunk for an unknown artifact %s begins it (I-68)", task.id, name)
-        fold._artifacts[name] = _Artifact(self.artifact, self.body)
-
-
 def status_told(
     sequence: int,
     ids: bytes,
@@ -265,14 +237,6 @@ def status_told(
     about = b"" if metadata is None else _field(_ABOUT_STATUS, metadata.SerializeToString())
     body = status.body
     return Event(sequence, None, _field(_STATUS_UPDATE, ids, _NEW_STATUS, _size(len(body)), body, about), status)
-
-
-def chunk_told(sequence: int, ids: bytes, artifact: v1.Artifact, append: bool, last: bool) -> Event:
-    """The event of an artifact, or of a piece of one, which belongs to it from now on. ids: see `ids_of`."""
-    body = artifact.SerializeToString()
-    marks = (_APPEND if append else b"") + (_LAST if last else b"")
-    told = _Chunk(artifact, body, append)
-    return Event(sequence, None, _field(_ARTIFACT_UPDATE, ids, _CHUNK, _size(len(body)), body, marks), told)
 
 
 def message_told(sequence: int, message: v1.Message) -> Event:
@@ -401,7 +365,9 @@ class Fold:
     def artifacts(self) -> bytes:
         """A serialised task of nothing but the artifacts."""
         if self._tail is None:
-            self._tail = b"".join([_field(_ARTIFACTS, artifact.body()) for artifact in self._artifacts.values()])
+            self._tail = b"".join(
+                [_field(_ARTIFACTS, artifact.whole().SerializeToString()) for artifact in self._artifacts.values()]
+            )
         return self._tail
 
     def _task(self, payload: v1.StreamResponse) -> None:
@@ -423,7 +389,15 @@ class Fold:
         self._status, self._mark = status, len(self._said)
 
     def _artifact(self, payload: v1.StreamResponse) -> None:
-        _Chunk(payload.artifact_update.artifact, None, payload.artifact_update.append).join(self)
+        update = payload.artifact_update
+        artifact = update.artifact
+        name = artifact.artifact_id
+        if update.append:
+            if (known := self._artifacts.get(name)) is not None:
+                known.append(artifact)
+                return
+            log.warning("task %s: chunk for an unknown artifact %s begins it (I-68)", update.task_id, name)
+        self._artifacts[name] = _Artifact(artifact)
 
     _APPLY: Final[Mapping[str | None, Callable[["Fold", v1.StreamResponse], None]]] = {
         "task": _task,
