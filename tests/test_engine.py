@@ -99,6 +99,53 @@ async def test_a_stream_shows_the_task_then_every_step_then_ends(store: Store) -
         assert await read(made, started.task_id, 1000) == []
 
 
+@pytest.mark.requirement("I-67", "HIST-04", "OP-STREAM-08")
+async def test_a_stream_begins_with_the_history_that_the_task_has(store: Store) -> None:
+    async with engine(store, ask, keep_status_messages=False) as made:
+        task = (await send(made)).task
+        started = await begin(made, "blue", task.id)
+        assert started.opening is not None and said(started.opening.task) == ["hi", "blue"]
+        assert said((await made.settled(ALICE, task.id)).task) == ["hi", "blue"]
+
+
+@pytest.mark.requirement("OP-SEND-06", "OP-SEND-15")
+@pytest.mark.parametrize("given", [True, False], ids=["given", "kept"])
+async def test_a_request_that_its_sender_keeps_stays_as_it_is(store: Store, given: bool) -> None:
+    async def replies(task: TaskHandle) -> None:
+        seen.append((task.message.task_id, task.message.context_id))
+        await task.reply("hello")
+        seen.append((task.message.task_id, task.message.context_id))
+
+    seen: list[tuple[str, str]] = []
+    for function in (ask, replies):
+        async with engine(store, function) as made:
+            sent, about = message("hi"), call()
+            about.gives_request = given
+            started = await made.begin(about, ALICE, sent)
+            outcome = await started.outcome()
+            assert given or sent == message("hi")
+            if isinstance(outcome, v1.Message):
+                assert seen[0] == seen[1] and all(seen[0]) and outcome.context_id == seen[0][1]
+                kept = [v1.Message.FromString(body) for body in await store.messages(ALICE, outcome.context_id, 9)]
+                assert [entry.task_id for entry in kept] == ["", ""] and kept[0].parts == sent.message.parts
+            else:
+                task = (await made.settled(ALICE, outcome)).task
+                assert task.history[0].task_id == task.id == outcome and task.history[0].parts == sent.message.parts
+
+
+@pytest.mark.requirement("HIST-01", "HIST-05")
+async def test_a_history_that_nobody_asks_for_is_there_the_next_time(store: Store) -> None:
+    async with engine(store, ask) as made:
+        task_id = (await send(made)).task.id
+        for number in range(3):
+            started = await begin(made, str(number), task_id)
+            bare = await made.settled(ALICE, task_id, started.turn, history=False)
+            assert not bare.task.history and bare.task.context_id
+            if bare.task.status.state != INPUT:
+                break
+        assert said((await made.view(ALICE, task_id)).task)[:3] == ["hi", "which?", "0"]
+
+
 @pytest.mark.requirement("OP-SEND-15", "CTX-07", "CTX-09", "BL-11", "I-67")
 async def test_an_answer_goes_on_with_the_task(store: Store) -> None:
     async with engine(store, ask) as made:
