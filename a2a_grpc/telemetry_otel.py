@@ -47,6 +47,7 @@ with needs("telemetry"):
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    from opentelemetry.sdk.trace.sampling import ParentBased
     from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, TracerProvider
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
@@ -70,6 +71,7 @@ class OpenTelemetry:
     def __init__(self, tracers: TracerProvider | None = None, meters: MeterProvider | None = None) -> None:
         self._providers: list[Any] = [each for each in (tracers, meters) if hasattr(each, "force_flush")]
         self._tracer = tracers.get_tracer("a2a_grpc", _version()) if tracers else None
+        self._inherits = _inherits(tracers)
         self._meter = meters.get_meter("a2a_grpc", _version()) if meters else metrics.NoOpMeter("a2a_grpc")
         self._histograms: dict[Kind, Histogram] = {}
         if meters:
@@ -101,6 +103,12 @@ class OpenTelemetry:
         if self._tracer is None:
             return None
         whence = trace.set_span_in_context(parent) if parent is not None else _whence(kind, headers)
+        if self._inherits and (parent is not None or (whence is None and kind is not CALL)):
+            above = trace.get_current_span() if parent is None else parent
+            known = above.get_span_context()
+            left_out = isinstance(above, trace.NonRecordingSpan) and not known.trace_flags.sampled
+            if left_out and known.is_valid and not known.is_remote:
+                return above  # what is part of it is not sampled either: there is nothing to make
         links = [Link(last)] if earlier and (last := _context_of(earlier)) else None
         if BINDING in details:
             details = {**_of_wire(kind is CALL, details[OPERATION], details[BINDING], details[VERSION]), **details}
@@ -178,6 +186,14 @@ class OpenTelemetry:
     def flushes(self) -> Iterable[Callable[[], object]]:
         """What sends what is not sent yet (see Recorder)."""
         return [provider.force_flush for provider in self._providers]
+
+
+def _inherits(tracers: TracerProvider | None) -> bool:
+    """Whether what is part of an act that is not sampled never is, as of all samplers of the environment whose names
+    begin with `parentbased`."""
+    sampler = getattr(tracers, "sampler", None)
+    told: Any = sampler.get_description if isinstance(sampler, ParentBased) else str
+    return "localParentNotSampled:AlwaysOffSampler" in told()
 
 
 def _counts(counted: Counts) -> Iterable[tuple[float, Mapping[str, str]]]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from a2a_stubs import v1
 from opentelemetry import trace
-from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace import ReadableSpan, sampling
 from opentelemetry.trace import StatusCode
 
 from a2a_grpc import Agent, Client, Options, Server, TaskHandle
@@ -372,6 +372,38 @@ async def test_a_function_that_fails_is_an_error_of_its_turn_and_not_of_the_call
     [turn], [call] = watch.named("turn Seen"), watch.named("SendMessage")
     assert turn.status.status_code is StatusCode.ERROR and call.status.status_code is StatusCode.UNSET
     assert (turn.attributes or {})["a2a.state"] == "FAILED"
+
+
+BELOW = {"turn Seen", "store commit"}
+
+
+class AllButCalls(sampling.Sampler):
+    """Leaves out what comes in, and nothing else."""
+
+    def should_sample(self, parent_context: Any, trace_id: int, name: str, *more: Any, **other: Any) -> Any:
+        chosen = sampling.ALWAYS_OFF if name == "SendMessage" else sampling.ALWAYS_ON
+        return chosen.should_sample(parent_context, trace_id, name, *more, **other)
+
+    def get_description(self) -> str:
+        return "AllButCalls"
+
+
+@pytest.mark.requirement("SEC-07", "BL-53")
+@pytest.mark.parametrize(
+    ("sampler", "shown"),
+    [
+        (sampling.ParentBased(sampling.ALWAYS_OFF), set()),
+        (sampling.ParentBased(AllButCalls(), local_parent_not_sampled=sampling.ALWAYS_ON), BELOW),
+        (AllButCalls(), BELOW),
+    ],
+)
+async def test_what_is_part_of_a_call_that_is_not_sampled_is_as_the_sampler_says(sampler: Any, shown: set[str]) -> None:
+    watch = Watch(sampler)
+    async with serving(watch) as server, Client(server.http_url) as client:
+        handed = text_of((await client.send(said("hello"))).task).split("-")
+        await watch.until(lambda: {span.name for span in watch.spans} == shown)
+        assert len(handed[1]) == 32 and int(handed[3]) & 1 == bool(shown)  # the trace goes on in any case
+        await watch.until(lambda: watch.points("a2a.turn.duration"))
 
 
 async def test_a_stream_whose_reader_leaves_is_no_error() -> None:

@@ -20,11 +20,11 @@ PATIENCE = 30.0
 
 
 class Watch:
-    """telemetry: for a Server. tracers: for spans of one's own."""
+    """telemetry: for a Server. tracers: for spans of one's own. sampler: of these, default the SDK's."""
 
-    def __init__(self, **more: Any) -> None:
+    def __init__(self, sampler: Any = None, **more: Any) -> None:
         self._spans, self._reader = InMemorySpanExporter(), InMemoryMetricReader()
-        self.tracers = TracerProvider(shutdown_on_exit=False)
+        self.tracers = TracerProvider(sampler, shutdown_on_exit=False)
         self.tracers.add_span_processor(SimpleSpanProcessor(self._spans))
         meters = MeterProvider([self._reader], shutdown_on_exit=False)
         self.telemetry = Telemetry(OpenTelemetry(self.tracers, meters), **more)
