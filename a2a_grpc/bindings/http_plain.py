@@ -12,12 +12,13 @@ import asyncio
 import logging
 import re
 import socket
+import sys
 import time
 from collections.abc import Callable
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from a2a_grpc.bindings.mounts import Mounts
 from a2a_grpc.bindings.streams import Running, Streams
@@ -48,6 +49,9 @@ _LINE: Final = re.compile(rb"(GET|POST|DELETE) (/(?!/)[!\"$-~]*) HTTP/1\.1")
 _HEADERS: Final = re.compile(rb"(?:\r\n[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~]*)+")
 _UNUSUAL: Final = frozenset({"transfer-encoding", "content-encoding", "expect", "upgrade", "trailer"})
 _BODILESS: Final = frozenset({204, 304})
+_EAGER: Final[dict[str, Any]] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
+"""A request is begun within the call that brings it, and mostly answered there: without a turn of the loop, and without
+a place among the tasks of asyncio, which costs more than the task itself. Python 3.11 has no such tasks."""
 
 _LOG: Final = logging.getLogger("a2a_grpc.http")
 
@@ -108,6 +112,7 @@ class PlainConnection(asyncio.Protocol):
     __slots__ = (
         "_ahead",
         "_body",
+        "_busy",
         "_drained",
         "_headers",
         "_host",
@@ -127,6 +132,7 @@ class PlainConnection(asyncio.Protocol):
         self.transport: asyncio.Transport
         self._host = host
         self._loop = asyncio.get_running_loop()
+        self._busy = False
         self._task: asyncio.Task[None] | None = None
         self._parts: list[bytes | bytearray] = []
         self._size = self._missing = 0
@@ -158,7 +164,7 @@ class PlainConnection(asyncio.Protocol):
 
     def leave(self, unused_since: float | None) -> None:
         """Close if nothing is asked here and nothing was since a time of the loop, None for any time."""
-        if self._task is None and (unused_since is None or self._used < unused_since):
+        if not self._busy and (unused_since is None or self._used < unused_since):
             self.transport.close()
 
     def pause_writing(self) -> None:
@@ -172,7 +178,8 @@ class PlainConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take a request, or more of one."""
-        if self._task is None:
+        asked: HttpRequest | None = None
+        if not self._busy:
             end = data.find(b"\r\n\r\n", 0, LONGEST_HEAD)
             at = data.find(b"\r\n", 0, end) if end > 0 else -1
             if at < 0:
@@ -189,7 +196,7 @@ class PlainConnection(asyncio.Protocol):
             headers, self._size, facts = told
             self._missing = self._size
             asked = HttpRequest(*read, headers, facts=facts)
-            self._task = self._loop.create_task(self._serve(asked, asked.path))
+            self._busy = True
             data = data[end + 4 :]
         if self._missing >= len(data) > 0:
             self._parts.append(data)
@@ -205,6 +212,10 @@ class PlainConnection(asyncio.Protocol):
             _settle(self._body)
             if len(self._ahead) > AHEAD:
                 self.transport.pause_reading()
+        if asked is not None:
+            task = asyncio.Task(self._serve(asked, asked.path), loop=self._loop, **_EAGER)
+            if not task.done():
+                self._task = task
 
     def _room(self) -> memoryview:
         """Have one place for the body, with what there is of it; where the rest of it belongs."""
@@ -266,7 +277,7 @@ class PlainConnection(asyncio.Protocol):
 
     def _next(self, whole: bool) -> None:
         """Be ready for the next request, unless the last one or its answer was broken off."""
-        self._task = None
+        self._busy, self._task = False, None
         self._parts.clear()
         if not whole or self._missing or self._host.closing:
             self.transport.close()
