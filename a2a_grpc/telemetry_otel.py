@@ -9,7 +9,9 @@ import importlib
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cache, partial
 from importlib import metadata
 from typing import Any, Final
@@ -32,18 +34,33 @@ from a2a_grpc.telemetry import (
     PUSH,
     RESULT,
     STATE,
+    TRIMMED,
     VERSION,
     Kind,
     Values,
 )
+from a2a_grpc.telemetry_sums import Labels, Sum, Sums
 from a2a_grpc.v03_names import JSONRPC_NAMES, METHOD_NAMES
 
 with needs("telemetry"):
     from opentelemetry import context, metrics, trace
     from opentelemetry.context import Context
     from opentelemetry.metrics import CallbackOptions, Histogram, MeterProvider, Observation
+    from opentelemetry.sdk.metrics import Exemplar
+    from opentelemetry.sdk.metrics import Histogram as SdkHistogram
     from opentelemetry.sdk.metrics import MeterProvider as SdkMeterProvider
-    from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+    from opentelemetry.sdk.metrics.export import (
+        AggregationTemporality,
+        HistogramDataPoint,
+        Metric,
+        MetricExporter,
+        MetricExportResult,
+        MetricsData,
+        PeriodicExportingMetricReader,
+        ScopeMetrics,
+    )
+    from opentelemetry.sdk.metrics.export import Histogram as HistogramData
+    from opentelemetry.sdk.metrics.view import ExponentialBucketHistogramAggregation
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -64,17 +81,21 @@ Counts = dict[tuple[tuple[str, str], ...], int]
 
 
 class OpenTelemetry:
-    """A Recorder. tracers: whose spans; None: no spans. meters: whose measures; None: no measures."""
+    """A Recorder. tracers: whose spans; None: no spans. meters: whose measures; None: no measures. sums: where
+    durations are added up for an exporter of ours; None: instruments of `meters` take each."""
 
     text = None
 
-    def __init__(self, tracers: TracerProvider | None = None, meters: MeterProvider | None = None) -> None:
+    def __init__(
+        self, tracers: TracerProvider | None = None, meters: MeterProvider | None = None, sums: Sums | None = None
+    ) -> None:
+        self._sums = sums
         self._providers: list[Any] = [each for each in (tracers, meters) if hasattr(each, "force_flush")]
         self._tracer = tracers.get_tracer("a2a_grpc", _version()) if tracers else None
         self._inherits = _inherits(tracers)
         self._meter = meters.get_meter("a2a_grpc", _version()) if meters else metrics.NoOpMeter("a2a_grpc")
         self._histograms: dict[Kind, Histogram] = {}
-        if meters:
+        if meters and sums is None:
             self._histograms = {kind: self._histogram(kind) for kind in KINDS}
         # What has no labels is there from the start, so that rates are.
         self._counted: dict[str, Counts] = {name: {} if row[1] else {(): 0} for name, row in COUNTERS.items()}
@@ -153,6 +174,10 @@ class OpenTelemetry:
         """An act is over (see Recorder). What a caller did wrong is no error of the span of its call."""
         if (histogram := self._histograms.get(kind)) is not None:
             histogram.record(seconds, labels, context=None if span is None else trace.set_span_in_context(span))
+        elif self._sums is not None:
+            here = span and span.get_span_context()
+            example = (here.trace_id, here.span_id) if here and here.trace_flags.sampled else None
+            self._sums.add(kind, seconds, labels, example)
         if span is None:
             return
         if span.is_recording():
@@ -291,6 +316,60 @@ def _exporter(signal: str) -> Any:
     return getattr(module, _EXPORTERS[signal])()
 
 
+class _Adding(MetricExporter):
+    """An exporter that is handed durations, too, which were added up here at a tenth of what the SDK takes for each."""
+
+    def __init__(self, exporter: Any, sums: Sums) -> None:
+        super().__init__(exporter._preferred_temporality, exporter._preferred_aggregation)
+        self._exporter, self._sums, self._since = exporter, sums, time.time_ns()
+        self._temporality = (exporter._preferred_temporality or {}).get(SdkHistogram, AggregationTemporality.CUMULATIVE)
+        self._examples = os.environ.get("OTEL_METRICS_EXEMPLAR_FILTER", "").strip().lower() != "always_off"
+
+    def export(self, metrics_data: MetricsData, timeout_millis: float = 10_000, **more: Any) -> MetricExportResult:
+        """Export what was measured, and what was added up."""
+        found = [
+            replace(each, scope_metrics=[self._added(scope) for scope in each.scope_metrics])
+            for each in metrics_data.resource_metrics
+        ]
+        result: MetricExportResult = self._exporter.export(MetricsData(found), timeout_millis, **more)
+        return result
+
+    def _added(self, scope: ScopeMetrics) -> ScopeMetrics:
+        """What our own scope measured, known by a counter that is always there, and the durations."""
+        if not any(metric.name == TRIMMED for metric in scope.metrics):
+            return scope
+        since, now, delta = self._since, time.time_ns(), self._temporality is AggregationTemporality.DELTA
+        if delta:
+            self._since = now
+        made = []
+        for kind in KINDS:
+            if points := [self._point(kind, *row, since, now) for row in self._sums.read(kind, anew=delta)]:
+                data = HistogramData(points, self._temporality)
+                made.append(Metric(f"{kind.name}.duration", kind.meaning, "s", data))
+        return replace(scope, metrics=[*scope.metrics, *made])
+
+    def _point(self, kind: Kind, labels: Labels, each: Sum, since: int, now: int) -> HistogramDataPoint:
+        seen = each.seen.values() if self._examples else ()
+        return HistogramDataPoint(
+            dict(zip(kind.labels, labels, strict=True)), since, now, sum(each.counts), each.total, each.counts, BUCKETS,
+            each.least, each.most, [Exemplar({}, seconds, at, span, trace) for seconds, at, trace, span in seen],
+        )  # fmt: skip
+
+    def force_flush(self, timeout_millis: float = 10_000) -> bool:
+        """Send what is not sent yet."""
+        return bool(self._exporter.force_flush(timeout_millis))
+
+    def shutdown(self, timeout_millis: float = 30_000, **more: Any) -> None:
+        """Send no more."""
+        self._exporter.shutdown(timeout_millis, **more)
+
+
+def _added_up(exporter: Any) -> bool:
+    """Whether durations go to an exporter in classes of ours; a variable may ask for others."""
+    wanted = (exporter._preferred_aggregation or {}).get(SdkHistogram)
+    return not isinstance(wanted, ExponentialBucketHistogramAggregation)
+
+
 def _tracers(resource: Resource) -> TracerProvider | None:
     """The program's own provider, or one that sends spans, which the program then has, too."""
     found = trace.get_tracer_provider()
@@ -315,5 +394,8 @@ def recorder() -> OpenTelemetry:
     if isinstance(given, SdkMeterProvider):
         return OpenTelemetry(tracers, given)
     exporter = _exporter("metrics")
-    readers = [PeriodicExportingMetricReader(exporter)] if exporter is not None else []
-    return OpenTelemetry(tracers, SdkMeterProvider(readers, resource, shutdown_on_exit=False) if readers else None)
+    if exporter is None:
+        return OpenTelemetry(tracers)
+    sums = Sums() if _added_up(exporter) else None
+    reader = PeriodicExportingMetricReader(exporter if sums is None else _Adding(exporter, sums))
+    return OpenTelemetry(tracers, SdkMeterProvider([reader], resource, shutdown_on_exit=False), sums)

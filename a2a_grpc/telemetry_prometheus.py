@@ -1,18 +1,18 @@
 """Measures as Prometheus reads them: a Recorder that adds up where things happen, and is read when somebody looks.
 
-Laws: names, units and labels become Prometheus's here and nowhere else. To record costs little more than to add to two
-numbers, since every call of a server does it several times. Nothing is traced.
+Laws: names, units and labels become Prometheus's here and nowhere else. To record costs little, since every call of a
+server does it several times. Nothing is traced.
 """
 
 import logging
 import threading
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 from a2a_grpc.extras import needs
 from a2a_grpc.telemetry import BUCKETS, COUNTERS, KINDS, Kind, Values
+from a2a_grpc.telemetry_sums import Labels, Sums
 
 with needs("telemetry"):
     from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector
@@ -24,16 +24,6 @@ log: Final = logging.getLogger("a2a_grpc")
 
 SECONDS: Final = "s"
 _BOUNDS: Final = (*map(floatToGoString, BUCKETS), "+Inf")
-_Labels = tuple[str, ...]
-
-
-class _Durations:
-    """How many acts there were in each class of durations, and how long they took together."""
-
-    __slots__ = ("counts", "total")
-
-    def __init__(self) -> None:
-        self.counts, self.total = [0] * len(_BOUNDS), 0.0
 
 
 class _Observed(NamedTuple):
@@ -50,9 +40,9 @@ class Prometheus:
 
     def __init__(self, service: str = "a2a-grpc") -> None:
         self._lock = threading.Lock()
-        self._durations: dict[Kind, dict[_Labels, _Durations]] = {kind: {} for kind in KINDS}
+        self._sums = Sums()
         # What has no labels is there from the start, so that rates are.
-        self._counted: dict[str, dict[_Labels, int]] = {
+        self._counted: dict[str, dict[Labels, int]] = {
             name: {} if row[1] else {(): 0} for name, row in COUNTERS.items()
         }
         self._observed: list[_Observed] = []
@@ -86,13 +76,7 @@ class Prometheus:
         self, kind: Kind, span: Any, seconds: float, labels: Mapping[str, str], new: Mapping[str, Any], failed: bool
     ) -> None:
         """An act is over (see Recorder)."""
-        durations, key = self._durations[kind], tuple(map(labels.__getitem__, kind.labels))
-        with self._lock:
-            found = durations.get(key)
-            if found is None:
-                found = durations[key] = _Durations()
-            found.counts[bisect_left(BUCKETS, seconds)] += 1
-            found.total += seconds
+        self._sums.add(kind, seconds, labels)
 
     def count(self, name: str, amount: int, labels: Mapping[str, str]) -> None:
         """Add to a counter (see Recorder)."""
@@ -121,8 +105,8 @@ class Prometheus:
 
     def collect(self) -> Iterator[Metric]:
         """Everything there is, as the library wants it."""
-        for kind, durations in self._durations.items():
-            yield self._histogram(kind, durations)
+        for kind in KINDS:
+            yield self._histogram(kind)
         for name, counted in self._counted.items():
             meaning, labels = COUNTERS[name]
             with self._lock:
@@ -134,14 +118,12 @@ class Prometheus:
         for row in self._observed:
             yield _read(row)
 
-    def _histogram(self, kind: Kind, durations: Mapping[_Labels, _Durations]) -> Metric:
-        with self._lock:
-            found = [(key, list(each.counts), each.total) for key, each in durations.items()]
+    def _histogram(self, kind: Kind) -> Metric:
         family = HistogramMetricFamily(
             _named(f"{kind.name}.duration", SECONDS), kind.meaning, labels=_labels(kind.labels)
         )
-        for key, counts, total in found:
-            family.add_metric(key, list(zip(_BOUNDS, accumulate(counts), strict=True)), total)
+        for key, each in self._sums.read(kind):
+            family.add_metric(key, list(zip(_BOUNDS, accumulate(each.counts), strict=True)), each.total)
         return family
 
 

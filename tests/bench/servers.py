@@ -34,6 +34,7 @@ from a2a_grpc.call import JSONRPC
 from a2a_grpc.commands.serve import spare_collector
 from a2a_grpc.telemetry_otel import OpenTelemetry
 from a2a_grpc.telemetry_parts import Off, Telemetry
+from a2a_grpc.telemetry_sums import Sums
 
 RELEASE: Final = "/release"
 """Where the bare server is told to go on with what is held."""
@@ -169,7 +170,7 @@ def watching() -> Off:
     """What records every span and measure, and sends them nowhere."""
     tracers = TracerProvider()
     tracers.add_span_processor(BatchSpanProcessor(Nowhere()))
-    return Telemetry(OpenTelemetry(tracers, MeterProvider([InMemoryMetricReader()])))
+    return Telemetry(OpenTelemetry(tracers, MeterProvider([InMemoryMetricReader()]), Sums()))
 
 
 class Nowhere(SpanExporter):
