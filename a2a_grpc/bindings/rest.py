@@ -218,6 +218,8 @@ def _merged(
         return {spellings[name][0]: told for name, told in variables.items()}
     if not (variables or pairs):
         return body or {}
+    if not (body or variables):
+        return decode_query(request, pairs)
     value = dict(body or {})
     wrong = []
     for source in (decode_query(request, pairs) if pairs else {}, variables):
