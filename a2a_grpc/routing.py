@@ -31,6 +31,7 @@ def surround(service: Any, interceptors: Sequence[Interceptor]) -> Any:
 
 def _unary(method: Any, interceptors: tuple[Interceptor, ...]) -> Any:
     async def called(request: Message, call: Call) -> Message:
+        call.gives_request = False  # interceptors may look at it again
         async with AsyncExitStack() as stack:
             for interceptor in interceptors:
                 await stack.enter_async_context(interceptor(call, request))
@@ -43,6 +44,7 @@ def _unary(method: Any, interceptors: tuple[Interceptor, ...]) -> Any:
 
 def _streaming(method: Any, interceptors: tuple[Interceptor, ...]) -> Any:
     async def called(request: Message, call: Call) -> AsyncIterator[Message]:
+        call.gives_request = False
         async with AsyncExitStack() as stack:
             for interceptor in interceptors:
                 await stack.enter_async_context(interceptor(call, request))

@@ -95,8 +95,10 @@ async def stamped(call: Call, request: Message) -> AsyncIterator[None]:
     asked = OPTIONAL in call.extensions
     if asked and isinstance(request, v1.SendMessageRequest):
         request.metadata[OPTIONAL] = f"stamped on {call.binding}"
+    before = request.SerializeToString(deterministic=True)
     yield
     assert (OPTIONAL in call.activated) == asked
+    assert request.SerializeToString(deterministic=True) == before, "what was asked is as it was, the ids are not in it"
 
 
 @pytest.mark.requirement("EXT-03", "EXT-04", "EXT-05")
