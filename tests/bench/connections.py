@@ -175,6 +175,6 @@ def grpc_messages(body: bytes) -> list[bytes]:
     found, at = [], 0
     while at < len(body):
         start = at + 5
-        at = start + int.from_bytes(body[at + 1 : start])
+        at = start + int.from_bytes(body[at + 1 : start], "big")
         found.append(body[start:at])
     return found
