@@ -90,7 +90,7 @@ def edges(edge: str) -> list[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = (lines for name, lines in project["optional-dependencies"].items() if name != "all")
     found: list[str] = [*project["dependencies"], *itertools.chain(*extras)]
-    return [re.sub(r">=([^,;]*)[^;]*", r"==\1", line) for line in found] if edge == "lowest" else found
+    return [re.sub(r">=([^,;]*)[^;]*", r"==\1", line, count=1) for line in found] if edge == "lowest" else found
 
 
 def make_python(folder: Path) -> tuple[str, Path]:
