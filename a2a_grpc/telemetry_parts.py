@@ -8,16 +8,19 @@ at debug level only (SEC-05, SEC-07, BL-53).
 import asyncio
 import hashlib
 import logging
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from functools import lru_cache
 from inspect import iscoroutinefunction, isfunction
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from a2a_stubs import v1, v1_grpc
 
-from a2a_grpc.call import ANONYMOUS, Call, Caller, Credentials, Gate, trace_of
+from a2a_grpc.call import ANONYMOUS, JSONRPC, REST, V1, Call, Caller, Credentials, Gate, trace_of
+from a2a_grpc.errors import scrubbed
+from a2a_grpc.methods import METHODS
 from a2a_grpc.push_hosts import Outcome
 from a2a_grpc.python310_asyncio import timeout
 from a2a_grpc.tasks.invoke import in_thread
@@ -70,6 +73,8 @@ LONGEST_PLACE: Final = 1000
 SHOWN: Final = 1000
 """Most characters of a message in a line at debug level."""
 
+
+_VARIABLE: Final = re.compile(r"\{(\w+)(?:=[^}]*)?\}")
 
 PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
 """Ports of addresses that name none."""
@@ -404,15 +409,16 @@ class _WatchedWire:
     def __init__(self, telemetry: Telemetry, wire: Any, entry: v1.AgentInterface) -> None:
         self._telemetry, self._wire, self._entry = telemetry, wire, entry
 
-    def _begin(self, operation: str) -> Act:
+    def _begin(self, operation: str, request: Any) -> Act:
         entry = self._entry
         version = ".".join(entry.protocol_version.split(".")[:2])
         labels = {OPERATION: operation, BINDING: entry.protocol_binding, VERSION: version}
-        return Act(self._telemetry, REMOTE, operation, labels, dict(_server(entry.url)))
+        details = {**_server(entry.url), **_address(entry, version, operation, request)}
+        return Act(self._telemetry, REMOTE, operation, labels, details)
 
     async def unary(self, operation: str, request: Any, headers: Mapping[str, str]) -> Any:
         """See Wire."""
-        act, fault = self._begin(operation), None
+        act, fault = self._begin(operation, request), None
         try:
             with act:
                 return await self._wire.unary(operation, request, {**headers, **act.headers()})
@@ -426,7 +432,7 @@ class _WatchedWire:
         self, operation: str, request: Any, headers: Mapping[str, str]
     ) -> AsyncGenerator[tuple[str, v1.StreamResponse], None]:
         """See Wire."""
-        act = self._begin(operation)
+        act = self._begin(operation, request)
         fault: BaseException | None = None
         try:
             async with aclosing(self._wire.stream(operation, request, {**headers, **act.headers()})) as events:
@@ -442,6 +448,25 @@ class _WatchedWire:
 def _end(act: Act, fault: BaseException | None) -> None:
     act.labels[CODE] = code = UNREACHABLE if isinstance(fault, ConnectionError) else code_of(fault)
     act.end(failed=code not in (OK, "CANCELED"))
+
+
+def _address(entry: v1.AgentInterface, version: str, operation: str, request: Any) -> Mapping[str, str]:
+    """The address of a call over HTTP, without its query. That of REST in v0.3 only its wire knows."""
+    if entry.protocol_binding == JSONRPC:
+        return {"url.full": _base(entry.url)}
+    method = METHODS[V1].get(operation)
+    if entry.protocol_binding != REST or version != V1 or method is None:
+        return {}
+    route = next(
+        each for each in method.routes if ("{tenant}" in each.template) == bool(getattr(request, "tenant", ""))
+    )
+    path = _VARIABLE.sub(lambda found: quote(str(getattr(request, found[1], "")), safe=""), route.template)
+    return {"url.full": _base(entry.url).rstrip("/") + path}
+
+
+@lru_cache(1024)
+def _base(url: str) -> str:
+    return scrubbed(url)
 
 
 @lru_cache(1024)

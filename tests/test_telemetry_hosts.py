@@ -245,6 +245,10 @@ async def test_requests_that_go_out_say_where_to_and_how_it_went() -> None:
         assert row[:2] == ["127.0.0.1", int(at[binding].rpartition(":")[2])]
         assert (row[7] == "2.0") is (binding == JSONRPC) and row[8] is None
         assert bool(row[2]) is (binding != REST) and bool(row[3]) is (binding == REST), (binding, version)
+    base = f"http://{at[REST]}"
+    wanted = {(JSONRPC, "1.0"): f"{base}/", (JSONRPC, "0.3"): f"{base}/", (REST, "1.0"): f"{base}/tasks/nobody-knows"}
+    where = {tuple(shown(span, "a2a.binding", "a2a.version")): shown(span, "url.full")[0] for span in watch.spans}
+    assert {wire: url for wire, url in where.items() if url} == wanted
     assert [row[4:7] for _, version, row in found if version == "1.0"] == [
         ["OK", None, None],
         ["NOT_FOUND", None, "NOT_FOUND"],
