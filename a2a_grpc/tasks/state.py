@@ -296,11 +296,11 @@ class Fold:
         return fold
 
     def _begin(self, head: bytes) -> None:
-        """Take over a serialised task without artifacts. What `head` writes begins with the status and ends with the
-        history, so it is taken apart and not read; anything else, such as what earlier releases wrote, is read."""
-        at = 0
-        if head[:1] == _STATUS:
-            at, about = _span(head, 1)
+        """Take over a serialised task without artifacts. What `head` writes begins with the status, then the ids, and
+        ends with the history, so it is taken apart and not read; anything else, such as what earlier releases wrote,
+        is read. Those have the ids first, and where there are none, more may come after the history."""
+        at, about = _span(head, 1) if head[:1] == _STATUS else (0, 0)
+        if about and head[about : about + 1] == _ID:
             status = head[at:about]
             at = about
             while head[at : at + 1] in _ABOUT:
