@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import contextvars
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
@@ -268,6 +269,42 @@ async def test_requests_of_a_connection_may_differ_in_their_line_alone_or_in_the
         writer.close()
     assert together == alone
     assert len(set(together)) == 4 and together[0] == together[3]
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+@pytest.mark.parametrize(
+    ("waits", "counts"), [(0, [1, 1, 2, 1]), (0.001, [1, 2, 1]), (0, [http_plain.AHEAD // 100])], ids=str
+)
+@pytest.mark.requirement("AUTH-05")
+def test_what_a_request_leaves_in_its_context_is_not_seen_by_those_that_follow_on_its_connection(
+    loop: str, waits: float, counts: list[int]
+) -> None:
+    """One after the other, two at once, so many that reading stops, and those that aiohttp answers then."""
+    left: contextvars.ContextVar[str] = contextvars.ContextVar("left", default="")
+    seen: list[tuple[str, str]] = []
+
+    async def leaves(request: Any, call: Any) -> Any:
+        seen.append((request.id, left.get()))
+        left.set(request.id)
+        await asyncio.sleep(waits)
+        return FakeService().answers["GetTask"]
+
+    async def work() -> None:
+        service: Any = FakeService()
+        service.GetTask = leaves
+        async with serving(service) as host:
+            _, writer = await asyncio.open_connection(*host.address.split(":"))
+            last = 0
+            for many in counts:
+                numbers = range(last + 1, last + 1 + many)
+                writer.write(b"".join(post(body=BODY.replace(b'"t"', b'"%d"' % number)) for number in numbers))
+                last += many
+                await until(lambda: len(seen) == last)  # noqa: B023 - it is called here
+            writer.close()
+
+    run(loop, work())
+    assert [int(ident) for ident, _ in seen] == [*range(1, sum(counts) + 1)]
+    assert {found for _, found in seen} == {""}
 
 
 async def test_a_large_answer_is_written_as_a_small_one_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from contextvars import copy_context
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
@@ -64,7 +65,7 @@ _Told = tuple[dict[str, str], int, Told]
 
 class PlainHost:
     """What the connections of one port share: `mounts`, `options`, `streams` and `running` of the host; other: makes
-    the protocol for what is not plain. origin: under which the host is reached."""
+    the protocol for what is not plain. origin: under which the host is reached. context: of no request."""
 
     def __init__(
         self,
@@ -76,6 +77,7 @@ class PlainHost:
     ) -> None:
         self.mounts, self.options, self.streams, self.running, self.other = mounts, options, streams, running, other
         self.origin = ""
+        self.context = copy_context()
         self.closing = False
         self.connections: set[PlainConnection] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -284,10 +286,14 @@ class PlainConnection(asyncio.Protocol):
             return
         self._used = self._loop.time()
         if self._ahead and not self.transport.is_closing():
-            if len(self._ahead) > AHEAD:
-                self.transport.resume_reading()
-            ahead, self._ahead = self._ahead, b""
-            self._hand_over(ahead)
+            # What the last request has put into its context is not for those that follow.
+            self._host.context.copy().run(self._go_on)
+
+    def _go_on(self) -> None:
+        if len(self._ahead) > AHEAD:
+            self.transport.resume_reading()
+        ahead, self._ahead = self._ahead, b""
+        self._hand_over(ahead)
 
     async def _rest(self) -> bytes | bytearray:
         """The body. Raises ParseError when its rest stays away for `stall_timeout` seconds."""
