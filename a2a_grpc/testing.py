@@ -80,7 +80,9 @@ class ServiceWire:
 
     def _call(self, operation: str, request: Any, headers: Mapping[str, str]) -> Call:
         carrier = wire.HttpRequest("", "", headers={name.lower(): value for name, value in headers.items()})
-        return wire.make_call(carrier, operation, GRPC, self._version, request, {})
+        call = wire.make_call(carrier, operation, GRPC, self._version, request, {})
+        call.gives_request = False  # it is the caller's own, who may send it again
+        return call
 
     async def unary(self, operation: str, request: Message, headers: Mapping[str, str]) -> Any:
         """One call, one answer."""

@@ -4,9 +4,10 @@ import pytest
 from a2a_stubs import v1
 
 from a2a_grpc.auth import ApiKey, hashed
+from a2a_grpc.call import GRPC, JSONRPC, REST, VERSIONS
 from a2a_grpc.client import Client
 from a2a_grpc.errors import PermissionDeniedError, TaskNotFoundError, UnauthenticatedError
-from a2a_grpc.testing import ServiceWire, serve
+from a2a_grpc.testing import ServiceWire, connect, serve
 from tests.contract.agents import AGENTS
 from tests.fakes import FakeService
 
@@ -20,6 +21,21 @@ async def test_the_way_in_memory_carries_what_a_socket_would(version: str, heade
     ((_, call),) = service.calls
     assert (call.binding, call.version, call.tenant, call.resume) == ("GRPC", version, "acme", 7)
     assert call.extensions == ("urn:a", "urn:b")
+
+
+@pytest.mark.requirement("OP-SEND-06", "CTX-01")
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("binding", [JSONRPC, GRPC, REST])
+async def test_a_request_that_was_sent_is_still_the_senders_own(binding: str, version: str) -> None:
+    """So that it may be sent again, and begins another task then."""
+    request = v1.SendMessageRequest(message={"message_id": "m1", "role": v1.ROLE_USER, "parts": [{"text": "hello"}]})
+    sent = request.SerializeToString()
+    async with connect(AGENTS["scenes"](), binding=binding, version=version) as client:
+        tasks = [(await client.call("SendMessage", request)).task for _ in range(2)]
+        events = [event async for event in client.events("SendStreamingMessage", request)]
+        assert request.SerializeToString() == sent
+    tasks.append(events[0].task)
+    assert len({task.id for task in tasks}) == len({task.context_id for task in tasks}) == 3
 
 
 @pytest.mark.requirement("AUTH-01", "AUTH-03")
