@@ -104,14 +104,7 @@ MESSAGES = st.builds(
 )
 STATES = st.integers(1, 8)
 STATUSES = st.builds(
-    lambda state, ms, words, more: _with_unknown(
-        v1.TaskStatus(
-            state=state,
-            timestamp=google.Timestamp(seconds=ms // 1000, nanos=ms % 1000 * 1_000_000),
-            message=words,
-        ),
-        more,
-    ),
+    lambda state, ms, words, more: _with_unknown(_status(state, ms, words), more),
     STATES,
     TIMES,
     st.none() | MESSAGES,
@@ -158,21 +151,46 @@ LATER = st.one_of(
 )
 
 
-def _event(kind: str, number: int, what: Any) -> Event:
+def _status(state: int, ms: int, words: v1.Message | None) -> v1.TaskStatus:
+    time = google.Timestamp(seconds=ms // 1000, nanos=ms % 1000 * 1_000_000)
+    return v1.TaskStatus(state=v1.TaskState.ValueType(state), timestamp=time, message=words)
+
+
+def _opened(message: v1.Message, task_id: str, context_id: str, ms: int) -> v1.StreamResponse:
+    status = _status(v1.TASK_STATE_SUBMITTED, ms, None)
+    return v1.StreamResponse(task=v1.Task(id=task_id, context_id=context_id, status=status, history=[message]))
+
+
+def _update(
+    task_id: str, context_id: str, state: int, ms: int, words: v1.Message | None, about: Any
+) -> v1.StreamResponse:
+    status = _status(state, ms, words)
+    update = v1.TaskStatusUpdateEvent(task_id=task_id, context_id=context_id, status=status, metadata=about)
+    return v1.StreamResponse(status_update=update)
+
+
+MEANT: dict[str, Callable[..., v1.StreamResponse]] = {
+    "open": _opened,
+    "told": _update,
+    "said": lambda message: v1.StreamResponse(message=message),
+    "status": lambda status, about: v1.StreamResponse(status_update={"status": status, "metadata": about}),
+    "message": lambda message: v1.StreamResponse(message=message),
+    "chunk": lambda artifact, append: v1.StreamResponse(artifact_update={"artifact": artifact, "append": append}),
+    "task": lambda task: v1.StreamResponse(task=task),
+}
+"""What each step means, as a message."""
+
+
+def _event(fold: Fold, kind: str, number: int, what: Any) -> Event:
     """The event of a step: one that writes its own bytes, or one that is a message."""
+    if kind == "open":
+        message, task_id, context_id, at = what
+        return fold.open(message, ids_of(task_id, context_id), at)
     if kind == "told":
         task_id, context_id, state, at, words, about = what
         more = v1.Task(metadata=about).metadata if about is not None else None
         return status_told(number, ids_of(task_id, context_id), state, at, words, more)
-    if kind == "said":
-        return message_told(number, *what)
-    make: dict[str, Callable[..., v1.StreamResponse]] = {
-        "status": lambda status, about: v1.StreamResponse(status_update={"status": status, "metadata": about}),
-        "message": lambda message: v1.StreamResponse(message=message),
-        "chunk": lambda artifact, append: v1.StreamResponse(artifact_update={"artifact": artifact, "append": append}),
-        "task": lambda task: v1.StreamResponse(task=task),
-    }
-    return Event(number, make[kind](*what))
+    return message_told(number, *what) if kind == "said" else Event(number, MEANT[kind](*what))
 
 
 def _folds(steps: list[Step], keep: bool) -> Iterator[tuple[Fold, Plain]]:
@@ -188,14 +206,10 @@ def _folds(steps: list[Step], keep: bool) -> Iterator[tuple[Fold, Plain]]:
                 fold.apply(last)
         else:
             number += 1
-            if kind == "open":
-                message, task_id, context_id, at = what
-                last = fold.open(message, ids_of(task_id, context_id), at)
-            else:
-                last = _event(kind, number, what)
-            assert last.payload == v1.StreamResponse.FromString(last.body)
+            last, meant = _event(fold, kind, number, what), MEANT[kind](*what)
+            assert last.payload == v1.StreamResponse.FromString(last.body) == meant
             fold.apply(last)
-            plain.apply(v1.StreamResponse.FromString(last.payload.SerializeToString()))
+            plain.apply(meant)
         assert fold.sequence == number
         yield fold, plain
 
