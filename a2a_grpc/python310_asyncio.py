@@ -3,8 +3,9 @@
 Laws: on Python 3.11 and newer every name here is the standard library's own, so that this module can go when 3.10 does.
 A timeout never swallows a cancel from outside: if one is under way, the task ends as canceled.
 
-Tasks of 3.10 do not count how often they were asked to cancel. They are made to: those that time themselves out from
-then on, and all that an event loop makes once a server runs in it. Three things are less sure than with newer ones:
+Tasks of 3.10 do not count how often they were asked to cancel. They are made to: those made by `Task`, all that a loop
+makes once a server runs in it, and others from their first timeout on. Three things are less sure than with newer
+ones:
 
 - Other libraries cancel a task for timeouts of their own without taking that back. A CancelledError that comes from
   inside of a call (BL-29), of a task that has outlived such a timeout, ends the call without an answer; newer ones
@@ -18,10 +19,10 @@ then on, and all that an event loop makes once a server runs in it. Three things
 import asyncio
 import sys
 
-__all__ = ("Runner", "cancelling", "count_cancels", "timeout", "timeout_at", "uncancel")
+__all__ = ("Runner", "Task", "cancelling", "count_cancels", "timeout", "timeout_at", "uncancel")
 
 if sys.version_info >= (3, 11):
-    from asyncio import Runner, timeout, timeout_at
+    from asyncio import Runner, Task, timeout, timeout_at
 
     cancelling, uncancel = asyncio.Task.cancelling, asyncio.Task.uncancel
 
@@ -74,7 +75,8 @@ else:
         """Take one request to cancel a task back; how many are left."""
         return int(_counts(task).uncancel())
 
-    def _task(loop: asyncio.AbstractEventLoop, work: Any, **more: Any) -> "asyncio.Task[Any]":
+    def Task(work: Any, *, loop: asyncio.AbstractEventLoop, **more: Any) -> "asyncio.Task[Any]":
+        """A task that counts from its beginning how often it is asked to cancel."""
         made: Any = asyncio.Task(work, loop=loop, **more)
         made.cancel = _Cancel(made, before=0)
         return made  # type: ignore[no-any-return]
@@ -83,7 +85,7 @@ else:
         """Let the tasks that a loop makes from now on count how often they are asked to cancel. Nothing if they are
         made by somebody else's factory."""
         if loop.get_task_factory() is None:
-            loop.set_task_factory(_task)
+            loop.set_task_factory(lambda loop, work, **more: Task(work, loop=loop, **more))
 
     class Timeout:
         """What `timeout` gives: as asyncio.Timeout of Python 3.11."""

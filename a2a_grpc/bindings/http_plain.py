@@ -27,7 +27,7 @@ from a2a_grpc.bindings.tls import of_connection
 from a2a_grpc.bindings.wire import HttpReply, HttpRequest, HttpStream, Told
 from a2a_grpc.config import Options
 from a2a_grpc.errors import A2AError, ParseError
-from a2a_grpc.python310_asyncio import uncancel
+from a2a_grpc.python310_asyncio import Task, uncancel
 
 LONGEST_HEAD: Final = 8190
 """Bytes of a head that is read here."""
@@ -215,7 +215,7 @@ class PlainConnection(asyncio.Protocol):
             if len(self._ahead) > AHEAD:
                 self.transport.pause_reading()
         if asked is not None:
-            task = asyncio.Task(self._serve(asked, asked.path), loop=self._loop, **_EAGER)
+            task = Task(self._serve(asked, asked.path), loop=self._loop, **_EAGER)
             if not task.done():
                 self._task = task
 
