@@ -14,11 +14,12 @@ import re
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import copy_context
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any, Final, cast
 
 from a2a_grpc.bindings.mounts import Mounts
@@ -59,8 +60,9 @@ _LOG: Final = logging.getLogger("a2a_grpc.http")
 _Line = tuple[str, str, str]
 """Verb, path, query."""
 
-_Told = tuple[dict[str, str], int, Told]
-"""Headers with names in lower case, length of the body, what else they tell."""
+_Told = tuple[Mapping[str, str], int, Told]
+"""Headers with names in lower case, length of the body, what else they tell. Those behind share them, so nobody may
+write to them."""
 
 
 class PlainHost:
@@ -417,7 +419,7 @@ def _read_headers(lines: bytes) -> _Told | None:
         or headers.get("connection", "keep-alive").lower() != "keep-alive"
     ):
         return None
-    return headers, int(length), Told.by(headers)
+    return MappingProxyType(headers), int(length), Told.by(headers)
 
 
 @lru_cache(maxsize=64)

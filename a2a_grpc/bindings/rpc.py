@@ -9,7 +9,7 @@ call looks like on its host is a `Context`; the hosts are `bindings.grpc` and `b
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import unquote
 
@@ -328,7 +328,8 @@ class _Door:
         if type(told) is not tuple:
             return HttpRequest("", "", headers=told if isinstance(told, dict) else _joined(told))
         if told != self._told:
-            self._told, self._carrier = told, HttpRequest("", "", headers=_joined(told))
+            # Calls share it, so nobody may write to it.
+            self._told, self._carrier = told, HttpRequest("", "", headers=MappingProxyType(_joined(told)))
         return self._carrier
 
     def read(self, request: Any, context: Context, sent: HttpRequest, caller: Caller = ANONYMOUS) -> tuple[Any, Call]:

@@ -1,7 +1,7 @@
 """Extensions: asked for, activated, required, in every cell."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import grpc.aio
 import pytest
@@ -112,6 +112,25 @@ async def test_an_extension_may_be_an_interceptor() -> None:
                 assert found["metadata"] == {OPTIONAL: f"stamped on {BINDINGS[binding]}"}
             async with Client(server.http_url, **told) as client:
                 assert data((await client.send(said("facts"))).task)["metadata"] == {}
+
+
+@asynccontextmanager
+async def scribbles(call: Call, request: Message) -> AsyncIterator[None]:
+    """An interceptor that writes where it may only read."""
+    assert "x-left" not in call.metadata
+    with suppress(TypeError):
+        call.metadata["x-left"] = "by an earlier call"  # type: ignore[index]
+    yield
+
+
+@pytest.mark.requirement("AUTH-05")
+async def test_what_an_interceptor_writes_into_the_metadata_of_a_call_is_not_in_the_next() -> None:
+    options = Options(**HERE, store="memory:")
+    async with Server(AGENTS["scenes"](), options, interceptors=[scribbles]) as server:
+        for binding, version in WIRES:
+            async with Client(server.http_url, binding=BINDINGS[binding], version=version) as client:
+                for _ in range(3):
+                    assert (await client.send(said("facts"))).task.id
 
 
 @pytest.mark.site(agent="demanding", own=True)
