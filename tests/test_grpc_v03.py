@@ -56,7 +56,7 @@ async def test_old_clients_find_the_error_name_at_the_front_of_the_text():
 )
 async def test_file_bytes_for_old_clients_follow_the_setting_or_the_user_agent(form, agent, expected):
     def answer(request, call):
-        call.metadata["user-agent"] = agent
+        call.metadata = {**call.metadata, "user-agent": agent}
         artifact = v1.Artifact(artifact_id="a", parts=[v1.Part(raw=b"\x00\xff", media_type="image/png")])
         return v1.Task(id="t", context_id="c", status=v1.TaskStatus(state="TASK_STATE_COMPLETED"), artifacts=[artifact])
 

@@ -165,6 +165,7 @@ async def test_a_stream_is_stopped_and_taken_up_again_without_gap_or_double(
         shop.go.set()
         await turn.get_by_role("button", name="Resume").click()
         await turn.locator(".badge.completed").wait_for()
+        await shows(turn, "after")  # which is drawn a moment later than the badge
         assert (await turn.locator(".artifact .text").inner_text()).split() == ["before", "after"]
 
 

@@ -65,7 +65,8 @@ async def test_every_call_runs_again_as_whatever_it_was_copied(browser: Any, tmp
         await page.get_by_role("link", name="Tasks").click()
         await page.get_by_text("1 to 2 of 2 tasks").wait_for()
         found = await copies(page)
-        assert [operation for operation, _ in found] == ["ListTasks", "SendMessage", "SendStreamingMessage"]
+        sent = ["ListTasks", "SendMessage", "SendStreamingMessage"]
+        assert [operation for operation, _ in found] == [*sent, "Card", "Card"]  # read before the secret was there, too
         files = []
         for operation, texts in found:
             (tmp_path / f"{operation}.mts").write_text(texts["TypeScript"], "utf-8")
@@ -91,6 +92,10 @@ async def test_every_call_runs_again_as_whatever_it_was_copied(browser: Any, tmp
                 "Python": await run(sys.executable, "-c", texts["Python"]),
                 "TypeScript": await run("node", tmp_path / f"{operation}.mjs"),
             }
+            if operation == "Card":
+                assert said.pop("buf curl") == "", "which gRPC has no call for"
+                assert [name for name, answer in said.items() if "supportedInterfaces" not in answer] == []
+                continue
             for name, answer in said.items():
                 old = wire.endswith("0.3") and name != "buf curl" and operation != "ListTasks"
                 word = '"completed"' if old and "JSONRPC" in wire else "TASK_STATE_COMPLETED"
