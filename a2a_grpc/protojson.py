@@ -6,9 +6,10 @@ wire, or I/O. Between bytes and messages there are the plain dictionaries of the
 for the life of the process; there are as many entries as message types in use.
 """
 
+import os
 from collections.abc import Callable
 from functools import cache
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import orjson
 from google.protobuf.message import Message
@@ -25,6 +26,7 @@ __all__ = [
     "MAX_DEPTH",
     "MAX_VIOLATIONS",
     "REQUIRED",
+    "Mould",
     "decode",
     "decode_query",
     "decoder",
@@ -108,3 +110,22 @@ def encode(message: Message, always: frozenset[str] = frozenset()) -> Any:
 def to_json(message: Message, always: frozenset[str] = frozenset()) -> bytes:
     """The message as one line of JSON; see `encode`."""
     return orjson.dumps(writer(message.DESCRIPTOR, always)(message))
+
+
+class Mould:
+    """The JSON of messages that differ in one text alone, which costs what the text costs.
+
+    encode: of their type; example: one of them, with `HOLE` for the text.
+    """
+
+    HOLE: Final = os.urandom(16).hex()
+    """A text that stands nowhere else."""
+
+    __slots__ = ("_after", "_before")
+
+    def __init__(self, encode: Callable[[Any], Any], example: Message) -> None:
+        self._before, _, self._after = orjson.dumps(encode(example)).partition(orjson.dumps(self.HOLE))
+
+    def filled(self, text: str) -> Any:
+        """The value of the message that has this text, for `dumps` only."""
+        return orjson.Fragment(b"".join((self._before, orjson.dumps(text), self._after)))

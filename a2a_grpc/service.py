@@ -35,11 +35,13 @@ from a2a_grpc.ready import Ready
 from a2a_grpc.tasks.engine import Engine
 from a2a_grpc.tasks.listing import cut
 from a2a_grpc.tasks.run import Started
-from a2a_grpc.tasks.state import TERMINAL
+from a2a_grpc.tasks.state import STATUS_UPDATE, TERMINAL, state_after
 from a2a_grpc.tasks.store import PushConfig, Scope, TaskQuery
 
 _EVERY: Final = 1_000_000
 """More push configs than a task can have."""
+
+_ASKS: Final = v1.TASK_STATE_INPUT_REQUIRED
 
 ENDED: Final = "The task is terminal; there is nothing to subscribe to"
 """Why a task that has ended takes no subscriber in v1.0 (SUB-04)."""
@@ -53,10 +55,6 @@ Owner = Callable[[Call], str]
 def subject(call: Call) -> str:
     """The owner by default: the caller's subject (AUTH-04)."""
     return call.caller.subject
-
-
-def _asks(status: v1.TaskStatus) -> bool:
-    return status.state == v1.TASK_STATE_INPUT_REQUIRED
 
 
 class A2AService(v1_grpc.A2AServiceServicer):
@@ -107,10 +105,9 @@ class A2AService(v1_grpc.A2AServiceServicer):
         cut(task, history)
         return answer
 
-    async def SendStreamingMessage(
-        self, request: v1.SendMessageRequest, call: Call
-    ) -> AsyncIterator[v1.StreamResponse]:
-        """Send and follow the turn to its end (OP-STREAM-*); closes on INPUT_REQUIRED, not on AUTH_REQUIRED (I-06)."""
+    async def SendStreamingMessage(self, request: v1.SendMessageRequest, call: Call) -> AsyncIterator[Any]:
+        """Send and follow the turn to its end (OP-STREAM-*); closes on INPUT_REQUIRED, not on AUTH_REQUIRED (I-06). An
+        `Event` for what follows the task, to callers that take one."""
         self._need_streaming()
         scope, started = await self._begin(request, call)
         outcome = await started.outcome()
@@ -126,13 +123,14 @@ class A2AService(v1_grpc.A2AServiceServicer):
             return
         after = first.sequence
         del first, started  # which are not held while the reader waits
-        closes, plain = self._options.close_on_input_required, RESUME_EXTENSION not in call.activated
+        closes = self._options.close_on_input_required
+        ready = call.takes_ready and RESUME_EXTENSION not in call.activated
         async with aclosing(self._engine.batches(scope, outcome, after)) as batches:
             async for events in batches:
                 for event in events:
-                    call.position, payload = event.sequence, event.payload
-                    yield payload if plain else self._numbered(call.position, payload, call)
-                    if closes and payload.HasField("status_update") and _asks(payload.status_update.status):
+                    call.position = event.sequence
+                    yield event if ready else self._numbered(event.sequence, event.payload, call)
+                    if closes and event.body[:1] == STATUS_UPDATE and state_after(event) == _ASKS:
                         return
 
     # -- tasks
@@ -167,8 +165,9 @@ class A2AService(v1_grpc.A2AServiceServicer):
         task = await self._engine.cancel(self._scope(call), request.id, request)
         return self._trimmed(task, None)
 
-    async def SubscribeToTask(self, request: v1.SubscribeToTaskRequest, call: Call) -> AsyncIterator[v1.StreamResponse]:
-        """Snapshot, then everything after it until the task is terminal (SUB-*); or everything after `call.resume`."""
+    async def SubscribeToTask(self, request: v1.SubscribeToTaskRequest, call: Call) -> AsyncIterator[Any]:
+        """Snapshot, then everything after it until the task is terminal (SUB-*); or everything after `call.resume`. An
+        `Event` for what follows the snapshot, to callers that take one."""
         self._enter(request, call)
         self._need_streaming()
         scope = self._scope(call)
@@ -188,12 +187,12 @@ class A2AService(v1_grpc.A2AServiceServicer):
             if ended:
                 return
         del view  # which is not held while the reader waits
-        plain = RESUME_EXTENSION not in call.activated
+        ready = call.takes_ready and RESUME_EXTENSION not in call.activated
         async with aclosing(self._engine.batches(scope, request.id, after)) as batches:
             async for events in batches:
                 for event in events:
                     call.position = event.sequence
-                    yield event.payload if plain else self._numbered(call.position, event.payload, call)
+                    yield event if ready else self._numbered(event.sequence, event.payload, call)
 
     # -- push notification configs
 

@@ -1,11 +1,15 @@
 """What a server refuses when it is made, and what it says of itself when its ports are somebody else's."""
 
 import aiohttp
+import grpc.aio
 import pytest
+from a2a_stubs import v1, v1_grpc
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from a2a_grpc import Agent, OptionError, Options, Server
+from a2a_grpc.bindings.grpc import GrpcBinding
+from a2a_grpc.bindings.streams import Streams
 
 OPTIONS = {"grpc": "", "http": "", "store": "memory:"}
 
@@ -61,3 +65,31 @@ async def test_a_mounted_server_lists_the_grpc_address_that_it_was_told():
         body = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hi"}]}}
         async with session.post(found["HTTP+JSON"] + "/message:send", json=body) as reply:
             assert (await reply.json())["task"]["artifacts"][0]["parts"] == [{"text": "hi"}]
+
+
+@pytest.mark.requirement("GRPC-01", "OP-STREAM-08")
+async def test_a_server_of_the_users_own_streams_and_lists_by_the_stubs_alone():
+    agent = Agent(name="Counts", description="Counts.", version="1", skills=[])
+
+    @agent.handle
+    async def count(task):
+        async with task.artifact() as out:
+            for number in range(3):
+                await out.write(str(number))
+
+    async with Server(agent, Options(**OPTIONS | {"http": "127.0.0.1:0"})) as served:
+        hello = v1.Message(message_id="m", role=v1.ROLE_USER, parts=[v1.Part(text="hi")])
+        server = grpc.aio.server()
+        binding = GrpcBinding(served.service, Options(), Streams(10))
+        v1_grpc.add_A2AServiceServicer_to_server(binding.services["1.0"], server)
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            stub = v1_grpc.A2AServiceStub(channel)
+            told = [event async for event in stub.SendStreamingMessage(v1.SendMessageRequest(message=hello))]
+            texts = [
+                event.artifact_update.artifact.parts[0].text for event in told if event.HasField("artifact_update")
+            ]
+            assert texts == ["0", "1", "2", ""]
+            assert [task.id for task in (await stub.ListTasks(v1.ListTasksRequest())).tasks] == [told[0].task.id]
+        await server.stop(None)

@@ -11,9 +11,12 @@ from a2a_grpc.tasks.state import (
     TERMINAL,
     TRANSITIONS,
     Fold,
+    Text,
+    Texts,
     ids_of,
     message_told,
     set_status,
+    state_after,
     state_name,
     state_of,
     status_event,
@@ -241,6 +244,33 @@ def _told() -> list[tuple[Event, v1.StreamResponse]]:
     return [(Event(number, None, event.body, event.told), told) for number, (event, told) in enumerate(made, 2)]
 
 
+def _chunk(name: str, part: v1.Part, append: bool = True, last: bool = False) -> v1.StreamResponse:
+    artifact = v1.Artifact(artifact_id=name, parts=[part])
+    update = v1.TaskArtifactUpdateEvent(
+        task_id="t", context_id="c" * 200, artifact=artifact, append=append, last_chunk=last
+    )
+    return v1.StreamResponse(artifact_update=update)
+
+
+@pytest.mark.requirement("STREAM-07", "STREAM-09")
+@pytest.mark.parametrize("before", [v1.Part(text="x"), v1.Part(raw=b"x"), v1.Part(text="x", media_type="text/html")])
+@pytest.mark.parametrize("media_type", ["", "text/html"])
+@pytest.mark.parametrize("size", [0, 1, 100, 127, 128, 16_384, 3_000_000])
+def test_a_text_that_goes_on_is_the_same_event_as_its_message(before: v1.Part, media_type: str, size: int) -> None:
+    texts = Texts("t", "c" * 200, "a", media_type)
+    first = opened("u1"), _chunk("a", before, append=False)
+    quick, slow = fold(*first), fold(*first)
+    for number, (text, last) in enumerate([("ä" * size, False), ("", False), ("end", True)], 3):
+        written = Text(texts, text, last)
+        event, meant = Event(number, None, written.body, written), _chunk("a", v1.Part(text=text), last=last)
+        meant.artifact_update.artifact.parts[0].media_type = media_type
+        assert event.body == meant.SerializeToString() and event.payload == meant
+        assert state_after(event) == state_after(Event(number, None, event.body)) == state_of(meant) == 0
+        quick.apply(event)
+        slow.apply(Event(number, meant))
+        assert quick.task() == slow.task() and quick.artifacts() == slow.artifacts()
+
+
 @pytest.mark.requirement("STREAM-07", "STREAM-09", "LIST-18")
 @pytest.mark.parametrize("keep", [True, False])
 def test_what_is_told_without_a_message_is_the_same_as_with_one(keep: bool) -> None:
@@ -249,6 +279,7 @@ def test_what_is_told_without_a_message_is_the_same_as_with_one(keep: bool) -> N
     for event, told in _told():
         assert event.body == told.SerializeToString() and event.payload == told
         assert event.told is not None and event.told.state == state_of(told)
+        assert state_after(event) == state_after(Event(event.sequence, None, event.body)) == state_of(told)
         if (now := status_of(told)) is not None:
             assert event.told.at_ms == status_ms(now)
         quick.apply(event)

@@ -9,7 +9,7 @@ from a2a_stubs import google, v1
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from a2a_grpc.tasks.state import Fold, ids_of, message_told, status_told
+from a2a_grpc.tasks.state import Fold, Text, Texts, ids_of, message_told, status_told
 from a2a_grpc.tasks.store import Event, Scope, TaskRow
 
 Step = tuple[str, Any]
@@ -146,6 +146,7 @@ LATER = st.one_of(
     _step("message", MESSAGES),
     _step("chunk", ARTIFACTS, st.booleans()),
     _step("chunk", ARTIFACTS, st.just(True)),
+    _step("text", IDS, st.sampled_from(["a", "b"]), st.sampled_from(["", "", "text/html"]), TEXTS, st.booleans()),
     _step("task", TASKS),
     st.sampled_from([("stored", ()), ("stored before", ()), ("again", ())]),
 )
@@ -176,6 +177,15 @@ MEANT: dict[str, Callable[..., v1.StreamResponse]] = {
     "status": lambda status, about: v1.StreamResponse(status_update={"status": status, "metadata": about}),
     "message": lambda message: v1.StreamResponse(message=message),
     "chunk": lambda artifact, append: v1.StreamResponse(artifact_update={"artifact": artifact, "append": append}),
+    "text": lambda task_id, name, media, text, last: v1.StreamResponse(
+        artifact_update={
+            "task_id": task_id,
+            "context_id": "c",
+            "artifact": {"artifact_id": name, "parts": [{"text": text, "media_type": media}]},
+            "append": True,
+            "last_chunk": last,
+        }
+    ),
     "task": lambda task: v1.StreamResponse(task=task),
 }
 """What each step means, as a message."""
@@ -190,6 +200,10 @@ def _event(fold: Fold, kind: str, number: int, what: Any) -> Event:
         task_id, context_id, state, at, words, about = what
         more = v1.Task(metadata=about).metadata if about is not None else None
         return status_told(number, ids_of(task_id, context_id), state, at, words, more)
+    if kind == "text":
+        task_id, name, media, text, last = what
+        written = Text(Texts(task_id, "c", name, media), text, last)
+        return Event(number, None, written.body, written)
     return message_told(number, *what) if kind == "said" else Event(number, MEANT[kind](*what))
 
 

@@ -10,7 +10,11 @@ from a2a_grpc import errors
 from a2a_grpc.bindings import wire
 from a2a_grpc.bindings.wire import HttpRequest
 from a2a_grpc.config import Options
+from a2a_grpc.methods import METHODS
+from a2a_grpc.protojson import dumps
 from a2a_grpc.python310_asyncio import uncancel
+from a2a_grpc.tasks.state import Text, Texts
+from a2a_grpc.tasks.store import Event
 
 
 def asked(header="", query=""):
@@ -185,3 +189,27 @@ def test_a_peers_http_headers_are_read_too():
 def test_a_peer_may_say_when_to_come_back_in_seconds_or_by_its_clock(after, seconds):
     told = {"retry-after": after, "date": "Thu, 01 Jan 2015 12:00:00 GMT"}
     assert wire.received("", None, None, status=429, headers=told).retry_after == seconds
+
+
+class Written:
+    """A service whose streams give events that are written already."""
+
+    def __init__(self, *events):
+        self.events = events
+
+    async def SendStreamingMessage(self, request, call):
+        for event in self.events:
+            yield event
+
+
+@pytest.mark.requirement("SSE-01", "JSON-09")
+@pytest.mark.parametrize("media_type", ["", "text/html"])
+def test_a_text_of_an_artifact_has_the_json_of_its_message(media_type):
+    operation = wire.Operation(Written(), METHODS["1.0"]["SendStreamingMessage"])
+    show, texts = operation.printer(v1.SendMessageRequest()), Texts('t"', "c\n", "a\u2028", media_type)
+    for text in ("", "plain", 'q"\\\n\u2028 \x00\U0001f600', "x" * 70_000):
+        for last in (False, True):
+            written = Text(texts, text, last)
+            event = Event(1, None, written.body, written)
+            for _ in range(2):  # as the first reader gets it, and the next
+                assert dumps(show(event)) == dumps(show(Event(1, None, written.body))) == dumps(show(event.payload))

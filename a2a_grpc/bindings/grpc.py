@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
+from functools import cached_property, partial
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -65,8 +65,13 @@ class GrpcBinding:
     """
 
     def __init__(self, servicer: object, options: Options, streams: Streams, gate: Gate | None = None) -> None:
-        self.rpcs = Rpcs(servicer, options, streams, gate, _refuse, _shown, _metadata)
-        self.services = {version: SimpleNamespace(**each) for version, each in self.rpcs.handlers.items()}
+        self._make = partial(Rpcs, servicer, options, streams, gate, _refuse, _shown, _metadata)
+        self.rpcs = self._make()
+
+    @cached_property
+    def services(self) -> Mapping[str, SimpleNamespace]:
+        """See the class: the stubs serialise messages and nothing else."""
+        return {version: SimpleNamespace(**each) for version, each in self._make(ready=False).handlers.items()}
 
     def add_to_server(self, server: grpc.aio.Server) -> None:
         """Serve every offered version on a grpc.aio server that has not started. Bytes that are no request get

@@ -42,6 +42,7 @@ from a2a_grpc.errors import (
 from a2a_grpc.protojson import unfit
 from a2a_grpc.python310_asyncio import uncancel
 from a2a_grpc.ready import Ready
+from a2a_grpc.tasks.store import Event
 
 PACKAGES: Final[Mapping[str, ModuleType]] = {V1: v1_grpc, V03: v03_grpc}
 """The stubs of each protocol version; each version has its own package and service (I-09)."""
@@ -131,6 +132,7 @@ class Rpcs:
     options: versions, limits, error profile. streams: where open streams are counted, shared with the other wires.
     gate: tells who is calling; default None: nobody is asked. refuse: ends a call on its host.
     certificate: what the caller of a call has shown of itself. metadata: what it has sent beside the request.
+    ready: whether answers are written as `rows` say, so that they need not be messages; default True.
     handlers: for each offered version, the handlers by the names of their methods. running: the calls in hand.
     """
 
@@ -143,6 +145,7 @@ class Rpcs:
         refuse: Refuse,
         certificate: Callable[[Any], Certificate | None] = nobody,
         metadata: Callable[[Any], Any] = metadata_of,
+        ready: bool = True,
     ) -> None:
         self._options = options
         self._streams = streams
@@ -151,7 +154,8 @@ class Rpcs:
         self.handlers: dict[str, dict[str, Handler]] = {}
         for version, package in PACKAGES.items():
             if version in options.versions:
-                doors = [_Door(version, row, options, gate, certificate, metadata) for row in package.METHODS]
+                about = options, gate, certificate, metadata, ready
+                doors = [_Door(version, row, *about) for row in package.METHODS]
                 self.handlers[version] = {door.name: self._handler(servicer, door) for door in doors}
 
     @property
@@ -248,7 +252,9 @@ def reader(kind: type[Message]) -> Callable[[bytes], Message | None]:
 
 def _writer(row: descriptors.Method) -> Callable[[Any], bytes]:
     plain: Callable[[Any], bytes] = row.output.SerializeToString
-    return plain if row.server_streaming else lambda answer: answer.body() if type(answer) is Ready else plain(answer)
+    if row.server_streaming:
+        return lambda event: event.body if type(event) is Event else plain(event)
+    return lambda answer: answer.body() if type(answer) is Ready else plain(answer)
 
 
 def cause(stream: Stream | None, fault: BaseException) -> A2AError:
@@ -281,6 +287,7 @@ class _Door:
         "_known",
         "_metadata",
         "_options",
+        "_ready",
         "_told",
         "gated",
         "name",
@@ -299,6 +306,7 @@ class _Door:
         gate: Gate | None,
         certificate: Callable[[Any], Certificate | None],
         metadata: Callable[[Any], Any],
+        ready: bool,
     ) -> None:
         self.old = version == V03
         self.operation = v03_names.BY_METHOD[row.name] if self.old else row.name
@@ -307,7 +315,7 @@ class _Door:
         self._gate = gate
         self.gated = gate is not None
         self._certificate = certificate
-        self._metadata = metadata
+        self._metadata, self._ready = metadata, ready
         # Callers mostly repeat themselves: the last metadata, and what they say.
         self._told: Any = None
         self._carrier = HttpRequest("", "")
@@ -346,6 +354,7 @@ class _Door:
         if self.old:
             request, extra = v03.up_message(request, BASE64_READ[self._options.v03_file_bytes])
         call = make_call(sent, self.operation, GRPC, self.version, request, extra, caller)
+        call.takes_ready = call.takes_ready and self._ready
         remaining = context.time_remaining()
         if remaining is not None:
             call.deadline = time.monotonic() + remaining

@@ -16,6 +16,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import parse_qsl
 
@@ -39,8 +40,10 @@ from a2a_grpc.call import (
 from a2a_grpc.config import Options
 from a2a_grpc.errors import A2AError, InternalError, InvalidParamsError, VersionNotSupportedError, Violation
 from a2a_grpc.methods import Method
-from a2a_grpc.protojson import decoder, encoder
+from a2a_grpc.protojson import Mould, decoder, encoder
 from a2a_grpc.python310_asyncio import cancelling
+from a2a_grpc.tasks.state import Text
+from a2a_grpc.tasks.store import Event
 
 VERSION_HEADER: Final = "a2a-version"
 """Name of the version's header, and in any case of its query parameter (VER-03)."""
@@ -249,6 +252,8 @@ class Operation:
         self.decode = decoder(method.request)
         kept = KEPT if any(route.verb == "GET" for route in method.routes) else frozenset[str]()
         self._encode = encoder(method.response, kept=kept)
+        if method.streaming:
+            self._encode = partial(_event, self._encode, encoder(method.response))
         known = method.request.DESCRIPTOR.fields_by_name
         self._always = [(name, encoder(method.response, more, kept)) for name, more in ALWAYS.items() if name in known]
 
@@ -258,6 +263,21 @@ class Operation:
             if getattr(request, name):
                 return encode
         return self._encode
+
+
+def _event(encode: Callable[[Any], Any], anew: Callable[[Any], Any], event: Any) -> Any:
+    """The JSON value of an event of a stream: a message, or an `Event` of a task. anew: encodes and keeps nothing."""
+    if type(event) is not Event:
+        return encode(event)
+    text: Any = event.told
+    if type(text) is not Text or text.last:
+        return encode(event.payload)
+    if text.json is None:
+        to = text.to
+        if to.json is None:
+            to.json = Mould(anew, Event(0, None, Text(to, Mould.HOLE, False).body).payload)
+        text.json = to.json.filled(text.text)
+    return text.json
 
 
 @dataclass(slots=True)

@@ -26,6 +26,7 @@ from a2a_grpc.tasks.start import Start, failure
 from a2a_grpc.tasks.state import (
     INTERRUPTED,
     TRANSITIONS,
+    Text,
     ids_of,
     state_name,
     status_ms,
@@ -227,13 +228,14 @@ class Commits(ABC):
             self._state = state
         return event.sequence
 
-    async def put(self, payload: v1.StreamResponse) -> None:
+    async def put(self, said: v1.StreamResponse | Text) -> None:
         """Emit an event after which the function goes on; it waits here while too much waits for the store."""
         if self.ending or self.stopped or asyncio.get_running_loop() is not self._loop:
             await self._check(0)
         if self._says is not None:
             self._open()
-        self._emit(Event(self.sequence + 1, payload))
+        number = self.sequence + 1
+        self._emit(Event(number, None, said.body, said) if isinstance(said, Text) else Event(number, said))
         if self._full():
             await self._until(self._pending[0].sequence)
 

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from a2a_grpc.errors import A2AError, InternalError, TaskNotFoundError
 from a2a_grpc.tasks.bus import Bus
-from a2a_grpc.tasks.state import TERMINAL, state_of
+from a2a_grpc.tasks.state import ARTIFACT_UPDATE, MESSAGE, TERMINAL, state_after
 from a2a_grpc.tasks.store import Event, Scope, Store, TaskRow
 from a2a_grpc.tasks.views import PAGE
 
@@ -112,11 +112,11 @@ def _shown(events: Sequence[Event]) -> tuple[Sequence[Event], bool]:
     """What readers get of some events, which end with the terminal one; and whether that is among them."""
     shown = []
     for event in events:
-        kind = event.payload.WhichOneof("payload")
-        if kind == "message":
+        kind = event.body[:1]
+        if kind == MESSAGE:
             continue
         shown.append(event)
-        if kind != "artifact_update" and state_of(event.payload) in TERMINAL:
+        if kind != ARTIFACT_UPDATE and state_after(event) in TERMINAL:
             return shown, True
     return shown, False
 

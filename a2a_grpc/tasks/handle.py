@@ -20,6 +20,7 @@ from a2a_grpc.python310 import Self
 from a2a_grpc.tasks.context import Context
 from a2a_grpc.tasks.parts import add_parts, agent_message
 from a2a_grpc.tasks.start import new_id
+from a2a_grpc.tasks.state import Text, Texts
 
 SCHEMA_TYPE: Final = "application/schema+json"
 """Media type of the data part that holds the JSON Schema of a question."""
@@ -107,7 +108,7 @@ class Acts(Protocol):
     async def work(self, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None:
         """Emit WORKING."""
 
-    async def put(self, payload: v1.StreamResponse) -> None:
+    async def put(self, said: v1.StreamResponse | Text) -> None:
         """Emit an artifact event."""
 
     async def end(self, state: int, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None:
@@ -130,6 +131,7 @@ class Output:
         self._about = about
         self._media_type = media_type
         self._begun = self._done = self._text = False
+        self._texts: Texts | None = None
         self.id: Final = identity or new_id()
         """The artifact's id, unique in the task (DATA-07)."""
 
@@ -138,7 +140,14 @@ class Output:
 
         Raises InvalidAgentResponseError for what no part can hold, TurnEnded after the end of the turn.
         """
-        await self._put(value, self._begun, last)
+        if type(value) is not str or not self._begun or self._done:
+            await self._put(value, self._begun, last)
+            return
+        if self._texts is None:
+            self._texts = Texts(self._acts.task_id, self._acts.context_id, self.id, self._media_type)
+        text = Text(self._texts, value, last)
+        self._done, self._text = last, True
+        await self._acts.put(text)
 
     async def replace(self, value: Any, last: bool = False) -> None:
         """Put `value` in the place of everything written so far; else as `write`."""

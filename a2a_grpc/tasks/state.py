@@ -57,6 +57,13 @@ def state_of(payload: v1.StreamResponse) -> int:
     return 0 if status is None else status.state
 
 
+def state_after(event: Event) -> int:
+    """As `state_of`; the event is only read if nothing else tells."""
+    if event.told is not None:
+        return event.told.state
+    return 0 if event.body[:1] == ARTIFACT_UPDATE else state_of(event.payload)
+
+
 def status_ms(status: v1.TaskStatus) -> int:
     """The time of a status, in ms since 1970."""
     return status.timestamp.seconds * 1000 + status.timestamp.nanos // 1_000_000
@@ -86,6 +93,9 @@ def set_status(status: v1.TaskStatus, state: int, at_ms: int) -> None:
     status.timestamp.seconds, status.timestamp.nanos = at_ms // 1000, at_ms % 1000 * 1_000_000
 
 
+_UNKNOWN: Final = "task %s: chunk for an unknown artifact %s begins it (I-68)"
+
+
 class _Artifact:
     """An artifact that grows: text that only continues its last part waits in `pieces` until it is looked at. What is
     given first is copied when something is appended, for it belongs to an event."""
@@ -98,11 +108,24 @@ class _Artifact:
         self._pieces: list[str] = []
         self._form: tuple[str, str] | None = None
 
-    def append(self, chunk: v1.Artifact) -> None:
+    def _grow(self) -> None:
+        """Have the artifact to oneself."""
         if not self._own:
             first, self._whole, self._own = self._whole, v1.Artifact(), True
             self._whole.CopyFrom(first)
             self._form = _text_form(first.parts[-1]) if first.parts else None
+
+    def add(self, text: str, form: tuple[str, str]) -> None:
+        """Append a part that is text."""
+        self._grow()
+        if self._form == form:
+            self._pieces.append(text)
+        else:
+            self.whole().parts.add(text=text, media_type=form[0], filename=form[1])
+            self._form = form
+
+    def append(self, chunk: v1.Artifact) -> None:
+        self._grow()
         parts: Sequence[v1.Part] = chunk.parts
         if self._form is not None and parts and _text_form(part := parts[0]) == self._form:
             self._pieces.append(part.text)
@@ -141,7 +164,14 @@ _STATE, _TIMESTAMP = _tag(v1.TaskStatus, "state", 0), _tag(v1.TaskStatus, "times
 _WORDS: Final = _tag(v1.TaskStatus, "message")
 _SECONDS, _NANOS = _tag(google.Timestamp, "seconds", 0), _tag(google.Timestamp, "nanos", 0)
 _NEW_STATUS, _ABOUT_STATUS = (_tag(v1.TaskStatusUpdateEvent, name) for name in ("status", "metadata"))
-_TASK, _MESSAGE, _STATUS_UPDATE = (_tag(v1.StreamResponse, name) for name in ("task", "message", "status_update"))
+TASK, MESSAGE, STATUS_UPDATE, ARTIFACT_UPDATE = (
+    _tag(v1.StreamResponse, name) for name in ("task", "message", "status_update", "artifact_update")
+)
+"""What the bytes of an event begin with, by its kind."""
+_ARTIFACT = _tag(v1.TaskArtifactUpdateEvent, "artifact")
+_APPEND, _LAST = (_tag(v1.TaskArtifactUpdateEvent, name, 0) + b"\1" for name in ("append", "last_chunk"))
+_NAME, _PARTS = (_tag(v1.Artifact, name) for name in ("artifact_id", "parts"))
+_TEXT, _MEDIA_TYPE = (_tag(v1.Part, name) for name in ("text", "media_type"))
 _SIZES: Final = [bytes((size,)) for size in range(128)]
 
 
@@ -224,6 +254,53 @@ class _Said:
         fold._said += (_HISTORY + _size(len(self.body)), self.body)
 
 
+class Text:
+    """What is written: a text that continues an artifact. json: room for what a wire makes of it."""
+
+    __slots__ = ("body", "json", "last", "text", "to")
+    state = at_ms = 0
+
+    def __init__(self, to: "Texts", text: str, last: bool) -> None:
+        self.to, self.text, self.last = to, text, last
+        self.body = to._written(text.encode(), last)
+        self.json: Any = None
+
+    def join(self, fold: "Fold") -> None:
+        """Go into the task of a fold."""
+        known = fold._artifacts.get(self.to.artifact_id)
+        if known is None:
+            log.warning(_UNKNOWN, self.to.task_id, self.to.artifact_id)
+            known = fold._artifacts[self.to.artifact_id] = _Artifact(v1.Artifact(artifact_id=self.to.artifact_id))
+        known.add(self.text, self.to.form)
+
+
+class Texts:
+    """The texts that continue an artifact, one after the other: what all of them say is made once. json: room for what
+    a wire makes of that."""
+
+    __slots__ = ("_about", "_media", "_name", "artifact_id", "form", "json", "task_id")
+
+    def __init__(self, task_id: str, context_id: str, artifact_id: str, media_type: str) -> None:
+        self.task_id, self.artifact_id, self.form = task_id, artifact_id, (media_type, "")
+        self._about = ids_of(task_id, context_id) + _ARTIFACT
+        self._name = _field(_NAME, artifact_id.encode()) + _PARTS
+        self._media = _field(_MEDIA_TYPE, media_type.encode()) if media_type else b""
+        self.json: Any = None
+
+    def _written(self, text: bytes, last: bool) -> bytes:
+        """The bytes of an event: messages in messages, each behind its size."""
+        about, name, media, marks = self._about, self._name, self._media, _APPEND + _LAST if last else _APPEND
+        size = _size(len(text))
+        part = 1 + len(size) + len(text) + len(media)
+        part_size = _size(part)
+        artifact = len(name) + len(part_size) + part
+        artifact_size = _size(artifact)
+        update = _size(len(about) + len(artifact_size) + artifact + len(marks))
+        return b"".join(
+            (ARTIFACT_UPDATE, update, about, artifact_size, name, part_size, _TEXT, size, text, media, marks)
+        )
+
+
 def status_told(
     sequence: int,
     ids: bytes,
@@ -236,13 +313,13 @@ def status_told(
     status = _Status(state, at_ms, None if message is None else message.SerializeToString())
     about = b"" if metadata is None else _field(_ABOUT_STATUS, metadata.SerializeToString())
     body = status.body
-    return Event(sequence, None, _field(_STATUS_UPDATE, ids, _NEW_STATUS, _size(len(body)), body, about), status)
+    return Event(sequence, None, _field(STATUS_UPDATE, ids, _NEW_STATUS, _size(len(body)), body, about), status)
 
 
 def message_told(sequence: int, message: v1.Message) -> Event:
     """The event of what a user says later."""
     body = message.SerializeToString()
-    return Event(sequence, None, _field(_MESSAGE, body), _Said(body))
+    return Event(sequence, None, _field(MESSAGE, body), _Said(body))
 
 
 def _text_form(part: v1.Part) -> tuple[str, str] | None:
@@ -283,7 +360,7 @@ class Fold:
         said = message.SerializeToString()
         self._said = [_HISTORY + _size(len(said)), said]
         self._mark, self.sequence = 2, 1
-        return Event(1, None, _field(_TASK, *self._lead(), *self._said), self._status)
+        return Event(1, None, _field(TASK, *self._lead(), *self._said), self._status)
 
     @classmethod
     def of(cls, row: TaskRow, keep_status_messages: bool = True) -> "Fold":
@@ -396,7 +473,7 @@ class Fold:
             if (known := self._artifacts.get(name)) is not None:
                 known.append(artifact)
                 return
-            log.warning("task %s: chunk for an unknown artifact %s begins it (I-68)", update.task_id, name)
+            log.warning(_UNKNOWN, update.task_id, name)
         self._artifacts[name] = _Artifact(artifact)
 
     _APPLY: Final[Mapping[str | None, Callable[["Fold", v1.StreamResponse], None]]] = {
