@@ -97,20 +97,33 @@ def name_of(*ids: str) -> str:
 def up(message: Message, how: How = HOW) -> Any:
     """A v0.3 message as a v1.0 one. Raises InvalidParamsError naming the v0.3 field."""
     source: Any = type(message)
-    made = _twin(source, v1, _TWINS)()
-    copier(source)(message, made, how)
-    return made
+    return _translation(source)(message, how)
 
 
 def down(message: Message, how: How = HOW) -> Any:
     """A v1.0 message as a v0.3 one; a TaskPushNotificationConfig is taken as an answer."""
     source: Any = type(message)
-    made = _twin(source, v03, _TWINS_DOWN)()
-    copier(source)(message, made, how)
-    return made
+    return _translation(source)(message, how)
 
 
-def _twin(source: type[Message], module: Any, twins: Mapping[type[Message], type[Message]]) -> Any:
+@cache
+def _translation(source: Any) -> Callable[[Message, How], Any]:
+    made, copy = _twin(source), copier(source)
+
+    def translate(message: Message, how: How) -> Any:
+        target = made()
+        copy(message, target, how)
+        return target
+
+    return translate
+
+
+def _rises(source: Any) -> bool:
+    return bool(source.DESCRIPTOR.file is v03.DESCRIPTOR)
+
+
+def _twin(source: Any) -> Any:
+    module, twins = (v1, _TWINS) if _rises(source) else (v03, _TWINS_DOWN)
     return twins.get(source) or getattr(module, source.DESCRIPTOR.name)
 
 
@@ -125,81 +138,72 @@ def copier(source: Any) -> Copier:
 
 @cache
 def plain_copier(source: Any) -> Copier:
-    """The copier that follows names alone."""
-    rising = source.DESCRIPTOR.file is v03.DESCRIPTOR
-    renamed = _RENAMED if rising else _RENAMED_DOWN
-    target = _twin(source, v1 if rising else v03, _TWINS if rising else _TWINS_DOWN)
-    steps = []
+    """The copier that follows names alone: it looks at the fields that are set."""
+    renamed, target = (_RENAMED if _rises(source) else _RENAMED_DOWN), _twin(source)
+    rows: dict[Any, tuple[str, Step | None]] = {}
     for field in source.DESCRIPTOR.fields:
         name = renamed.get(f"{source.DESCRIPTOR.name}.{field.name}", field.name)
         if name in target.DESCRIPTOR.fields_by_name:
-            steps.append(_step(source, field.name, name))
+            rows[field] = name, _step(source, field)
+    find = rows.get
 
     def copy(given: Any, made: Any, how: How) -> None:
-        for step in steps:
-            step(given, made, how)
+        for field, value in given.ListFields():
+            row = find(field)
+            if row is None:
+                continue
+            name, step = row
+            if step is None:
+                setattr(made, name, value)
+            else:
+                step(value, getattr(made, name), how)
 
     return copy
 
 
-def _step(source: type[Message], name: str, new: str) -> Copier:
-    field = source.DESCRIPTOR.fields_by_name[name]
+Step = Copier
+"""Copies the value of one field into that of another."""
+
+
+def _step(source: Any, field: Any) -> Step | None:
+    """None for a value that is set."""
     kind = field.message_type
-    repeated = hasattr(getattr(source(), name), "extend")
+    repeated = hasattr(getattr(source(), field.name), "extend")
     if kind is None:
-        return _repeated_scalar(name, new) if repeated else _scalar(name, new)
+        return _extend if repeated else None
     if kind.file.package.startswith("google."):
-        return _same(name, new)
-    module: Any = v03 if source.DESCRIPTOR.file is v03.DESCRIPTOR else v1
-    nested = copier(getattr(module, kind.name))
-    return (_repeated if repeated else _single)(name, new, field.json_name, nested)
+        return _same
+    nested = copier(getattr(v03 if _rises(source) else v1, kind.name))
+    return (_repeated if repeated else _single)(field.json_name, nested)
 
 
-def _scalar(name: str, new: str) -> Copier:
+def _extend(given: Any, made: Any, how: How) -> None:
+    made.extend(given)
+
+
+def _same(given: Any, made: Any, how: How) -> None:
+    made.CopyFrom(given)
+
+
+def _single(label: str, nested: Copier) -> Step:
     def copy(given: Any, made: Any, how: How) -> None:
-        if value := getattr(given, name):
-            setattr(made, new, value)
+        made.SetInParent()
+        try:
+            nested(given, made, how)
+        except InvalidParamsError as error:
+            raise _below(label, error) from None
 
     return copy
 
 
-def _repeated_scalar(name: str, new: str) -> Copier:
+def _repeated(label: str, nested: Copier) -> Step:
     def copy(given: Any, made: Any, how: How) -> None:
-        if value := getattr(given, name):
-            getattr(made, new).extend(value)
-
-    return copy
-
-
-def _same(name: str, new: str) -> Copier:
-    def copy(given: Any, made: Any, how: How) -> None:
-        if given.HasField(name):
-            getattr(made, new).CopyFrom(getattr(given, name))
-
-    return copy
-
-
-def _single(name: str, new: str, label: str, nested: Copier) -> Copier:
-    def copy(given: Any, made: Any, how: How) -> None:
-        if given.HasField(name):
-            target = getattr(made, new)
-            target.SetInParent()
-            try:
-                nested(getattr(given, name), target, how)
-            except InvalidParamsError as error:
-                raise _below(label, error) from None
-
-    return copy
-
-
-def _repeated(name: str, new: str, label: str, nested: Copier) -> Copier:
-    def copy(given: Any, made: Any, how: How) -> None:
-        add = getattr(made, new).add
-        for position, item in enumerate(getattr(given, name)):
-            try:
+        add = made.add
+        try:
+            for item in given[:]:  # A slice is a plain list, which is much quicker to walk.
                 nested(item, add(), how)
-            except InvalidParamsError as error:
-                raise _below(f"{label}[{position}]", error) from None
+        except InvalidParamsError as error:
+            raise _below(f"{label}[{len(made) - 1}]", error) from None
 
     return copy
 
@@ -214,14 +218,15 @@ def _below(label: str, error: InvalidParamsError) -> InvalidParamsError:
 
 def _part_up(given: v03.Part, made: v1.Part, how: How) -> None:
     """L-05, L-06, L-07, L-34, L-35."""
-    if given.HasField("metadata"):
+    marked = given.HasField("metadata")
+    if marked:
         made.metadata.CopyFrom(given.metadata)
     kind = given.WhichOneof("part")
     if kind == "text":
         made.text = given.text
     elif kind == "data":
         content = given.data.data
-        if _holds(made.metadata, COMPAT, "bool_value") and content.fields.keys() == {"value"}:
+        if marked and _holds(made.metadata, COMPAT, "bool_value") and content.fields.keys() == {"value"}:
             made.data.CopyFrom(content.fields["value"])
             _unmark(made, COMPAT)
         else:
@@ -231,9 +236,9 @@ def _part_up(given: v03.Part, made: v1.Part, how: How) -> None:
         return
     else:
         raise wrong("", "must hold exactly one of text, file, data")
-    if _holds(made.metadata, MARKER, "struct_value"):
-        marked = made.metadata.fields[MARKER].struct_value.fields
-        made.media_type, made.filename = marked["mediaType"].string_value, marked["filename"].string_value
+    if marked and _holds(made.metadata, MARKER, "struct_value"):
+        markers = made.metadata.fields[MARKER].struct_value.fields
+        made.media_type, made.filename = markers["mediaType"].string_value, markers["filename"].string_value
         _unmark(made, MARKER)
 
 
@@ -293,16 +298,21 @@ def _part_down(given: v1.Part, made: v03.Part, how: How) -> None:
         made.file.mime_type = given.media_type
         made.file.name = given.filename
         return
-    media_type = "" if given.media_type == PLAIN_TYPES[kind] else given.media_type
-    for name, value in (("mediaType", media_type), ("filename", given.filename)):
-        if value:
-            made.metadata.fields[MARKER].struct_value.fields[name].string_value = value
+    media_type, filename = given.media_type, given.filename
+    if media_type and media_type != PLAIN_TYPES[kind]:
+        _mark(made, "mediaType", media_type)
+    if filename:
+        _mark(made, "filename", filename)
+
+
+def _mark(made: v03.Part, name: str, value: str) -> None:
+    made.metadata.fields[MARKER].struct_value.fields[name].string_value = value
 
 
 def _message_up(given: v03.Message, made: v1.Message, how: How) -> None:
     """The plain copy, and the references out of the metadata (L-27)."""
     plain_copier(v03.Message)(given, made, how)
-    if _holds(made.metadata, MARKER, "struct_value"):
+    if given.HasField("metadata") and _holds(made.metadata, MARKER, "struct_value"):
         marked = made.metadata.fields[MARKER].struct_value
         if _holds(marked, "referenceTaskIds", "list_value"):
             listed = marked.fields["referenceTaskIds"].list_value.values
@@ -324,7 +334,8 @@ def _message_down(given: v1.Message, made: v03.Message, how: How) -> None:
 def _task_down(given: v1.Task, made: v03.Task, how: How) -> None:
     """The plain copy; a task without a context gets its own id as that (L-16)."""
     plain_copier(v1.Task)(given, made, how)
-    made.context_id = given.context_id or given.id
+    if not made.context_id:
+        made.context_id = given.id
 
 
 # -- requests
@@ -440,14 +451,16 @@ def create_down(given: v1.TaskPushNotificationConfig, how: How = HOW) -> v03.Cre
 
 def schemes_of(given: Message) -> list[str]:
     """The scheme list of the push config in a v0.3 request, [] where v1.0 keeps all there is (L-04)."""
-    if isinstance(given, v03.PushNotificationConfig):
-        schemes = list(given.authentication.schemes)
-        return schemes if len(schemes) > 1 else []
     if isinstance(given, v03.SendMessageRequest):
-        return schemes_of(given.configuration.push_notification)
-    if isinstance(given, v03.CreateTaskPushNotificationConfigRequest):
-        return schemes_of(given.config.push_notification_config)
-    return []
+        if not given.configuration.HasField("push_notification"):
+            return []
+        given = given.configuration.push_notification
+    elif isinstance(given, v03.CreateTaskPushNotificationConfigRequest):
+        given = given.config.push_notification_config
+    if not isinstance(given, v03.PushNotificationConfig):
+        return []
+    schemes = list(given.authentication.schemes)
+    return schemes if len(schemes) > 1 else []
 
 
 _OWN: Final[Mapping[type[Message], Copier]] = {
