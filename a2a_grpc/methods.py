@@ -58,6 +58,11 @@ class Method:
     streaming: bool
     routes: tuple[Route, ...]
 
+    @property
+    def reads(self) -> bool:
+        """Whether it changes nothing: it has a route by GET."""
+        return any(route.verb == "GET" for route in self.routes)
+
 
 ALSO: Final[Mapping[tuple[str, str], tuple[str, str | None]]] = {
     ("subscribe", "GET"): ("POST", "*"),

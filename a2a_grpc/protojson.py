@@ -19,13 +19,14 @@ from a2a_grpc.protojson_fields import REQUIRED
 from a2a_grpc.protojson_read import MAX_VIOLATIONS, decode_query, explain, filler
 from a2a_grpc.protojson_text import loads
 from a2a_grpc.protojson_values import MAX_DEPTH, join, json_of, struct_of, timestamp_text, value_of
-from a2a_grpc.protojson_write import unfit, writer
+from a2a_grpc.protojson_write import PROTOJSON, Dialect, unfit, writer
 from a2a_grpc.ready import Ready
 
 __all__ = [
     "MAX_DEPTH",
     "MAX_VIOLATIONS",
     "REQUIRED",
+    "Dialect",
     "Mould",
     "decode",
     "decode_query",
@@ -97,14 +98,20 @@ def encoder(
     return writer(cls.DESCRIPTOR, always, kept)
 
 
-def encode(message: Message, always: frozenset[str] = frozenset()) -> Any:
+def encode(
+    message: Message,
+    always: frozenset[str] = frozenset(),
+    kept: frozenset[str] = frozenset(),
+    dialect: Dialect = PROTOJSON,
+) -> Any:
     """The JSON value of a message: a dict, except for the well-known types that have another form.
 
     REQUIRED fields and the `always` ones (full names such as `lf.a2a.v1.Task.artifacts`, for LIST-10) are written even
     at their default, other fields when they are set or not default (JSON-09); a message that is not there is left out.
+    kept: see `encoder`, default none. dialect: another JSON of the same messages, default ProtoJSON.
     Raises InvalidAgentResponseError with the path of a number that is not finite or a timestamp out of range.
     """
-    return writer(message.DESCRIPTOR, always)(message)
+    return writer(message.DESCRIPTOR, always, kept, dialect)(message)
 
 
 def to_json(message: Message, always: frozenset[str] = frozenset()) -> bytes:

@@ -4,9 +4,10 @@ Laws: what is written beyond the set fields comes from the table of REQUIRED fie
 switch for all defaults (JSON-09); no descriptor is asked once a type is compiled. `protojson` has the public forms.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
+from typing import Any, Final
 
 import orjson
 from google.protobuf.descriptor import Descriptor
@@ -31,13 +32,34 @@ _Found = list[tuple[str, str]]
 _Find = Callable[[Any], _Found | None]
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Dialect:
+    """How another kind of JSON says the same messages. Enums, types and fields by their full names.
+
+    enums: what writes the numbers of an enum. last: makes what is written of a type's members, which it may change.
+    names: of fields that have another name. bare: whether REQUIRED fields are left out at their default.
+    """
+
+    enums: Mapping[str, Callable[[int], Any]]
+    last: Mapping[str, Callable[[dict[str, Any]], Any]]
+    names: Mapping[str, str]
+    bare: bool
+
+
+PROTOJSON: Final = Dialect({}, {}, {}, bare=False)
+"""The JSON that the descriptors say."""
+
+
 @cache
 def writer(
-    descriptor: Descriptor, always: frozenset[str], kept: frozenset[str] = frozenset()
+    descriptor: Descriptor,
+    always: frozenset[str],
+    kept: frozenset[str] = frozenset(),
+    dialect: Dialect = PROTOJSON,
 ) -> Callable[[Message | Ready], Any]:
     """The compiled `encode` of a type, for one set of fields that are always written. kept: full names of types whose
     JSON is kept by what the message says, for readers of the same; it stands in the value as ready bytes."""
-    write = _writer(descriptor, always, kept)
+    write = _writer(descriptor, always, kept, dialect)
     entries = _entries_writer(descriptor, always)
 
     def encoded(message: Message | Ready) -> Any:
@@ -82,16 +104,22 @@ def _entries_writer(descriptor: Descriptor, always: frozenset[str]) -> Callable[
 
 
 @cache
-def _writer(descriptor: Descriptor, always: frozenset[str], kept: frozenset[str] = frozenset()) -> Callable[[Any], Any]:
+def _writer(
+    descriptor: Descriptor,
+    always: frozenset[str],
+    kept: frozenset[str] = frozenset(),
+    dialect: Dialect = PROTOJSON,
+) -> Callable[[Any], Any]:
     own = WRITE_MESSAGE.get(descriptor.full_name)
     if own is not None:
         return own
     if descriptor.full_name in kept:
-        return _keeping(_writer(descriptor, always, kept - {descriptor.full_name}))
+        return _keeping(_writer(descriptor, always, kept - {descriptor.full_name}, dialect))
     rows: dict[Any, tuple[str, Callable[[Any], Any] | None]] = {}
     empties: list[tuple[str, Callable[[], Any]]] = []
+    last = dialect.last.get(descriptor.full_name)
 
-    def write(message: Any) -> dict[str, Any]:
+    def write(message: Any) -> Any:
         members: dict[str, Any] = {}
         for field, value in message.ListFields():
             json, convert = rows[field]
@@ -99,13 +127,15 @@ def _writer(descriptor: Descriptor, always: frozenset[str], kept: frozenset[str]
         for json, make in empties:
             if json not in members:
                 members[json] = make()
-        return members
+        return members if last is None else last(members)
 
+    required = () if dialect.bare else REQUIRED.get(descriptor.full_name, ())
     for field, shape, item in fields(descriptor):
-        rows[field] = (field.json_name, _shaped(shape, _converter(item, always, kept)))
-        if field.name in REQUIRED.get(descriptor.full_name, ()) or field.full_name in always:
-            make = _default(field, shape)
-            empties += [(field.json_name, make)] if make else []
+        name = dialect.names.get(field.full_name, field.json_name)
+        rows[field] = (name, _shaped(shape, _converter(item, always, kept, dialect)))
+        if field.name in required or field.full_name in always:
+            make = _default(field, shape, dialect)
+            empties += [(name, make)] if make else []
     return write
 
 
@@ -126,19 +156,23 @@ def _map_key(key: Any) -> str:
     return key if type(key) is str else str(key).lower()
 
 
-def _converter(field: Any, always: frozenset[str], kept: frozenset[str] = frozenset()) -> Callable[[Any], Any] | None:
+def _converter(
+    field: Any, always: frozenset[str], kept: frozenset[str], dialect: Dialect
+) -> Callable[[Any], Any] | None:
     if field.message_type is not None:
-        return _writer(field.message_type, always, kept)
-    return WRITE.get(field.type) if field.enum_type is None else enum_writer(field.enum_type)
+        return _writer(field.message_type, always, kept, dialect)
+    if field.enum_type is None:
+        return WRITE.get(field.type)
+    return dialect.enums.get(field.enum_type.full_name) or enum_writer(field.enum_type)
 
 
-def _default(field: Any, shape: int) -> Callable[[], Any] | None:
+def _default(field: Any, shape: int, dialect: Dialect) -> Callable[[], Any] | None:
     """What makes the value of a field that is not set; None for a message, which then is left out."""
     if shape != ONE:
         return dict if shape == MAP else list
     if field.message_type is not None:
         return None
-    convert = _converter(field, frozenset())
+    convert = _converter(field, frozenset(), frozenset(), dialect)
     value = field.default_value if convert is None else convert(field.default_value)
     return lambda: value
 

@@ -33,6 +33,7 @@ from a2a_grpc.v03_results import (
     up_event,
     up_result,
 )
+from a2a_grpc.v03_write import as_proto_json
 
 __all__ = [
     "J03",
@@ -168,15 +169,19 @@ def down_rest(
     *,
     base64_bytes: bool = False,
     schemes: Schemes | None = None,
+    reads: bool = False,
 ) -> Any:
     """A v1.0 answer as the JSON value of a v0.3 REST body, in the request's dialect.
 
     Cards are always v0.3 JSON and a delete is `{}`, as deployed servers answer. ProtoJSON answers hold nothing that
-    the v0.3 proto does not have. base64_bytes as in `down_message`, for ProtoJSON only. Raises as `down_result`.
+    the v0.3 proto does not have. base64_bytes as in `down_message`, for ProtoJSON only; reads, errors as in
+    `down_result`.
     """
     if isinstance(message, google.Empty):
         return {}
     if isinstance(message, v1.AgentCard) or dialect == J03:
-        result = down_result(message, schemes)
+        result = down_result(message, schemes, reads)
         return {str(message.WhichOneof("payload")): result} if isinstance(message, v1.SendMessageResponse) else result
+    if isinstance(message, v1.Task | v1.SendMessageResponse):
+        return as_proto_json(message, base64_bytes, reads)
     return encode(down(message, How(base64_bytes, schemes or {})), PUSH_ALWAYS)

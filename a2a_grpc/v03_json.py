@@ -1,21 +1,16 @@
-"""v0.3 JSON (with `kind`) to and from the JSON form of v1.0 messages.
+"""v0.3 JSON (with `kind`) to the JSON form of v1.0 messages.
 
-Laws: JSON objects in, JSON objects out; no message class is made here. On the way down an encoded v1.0 object is
-changed in place, on the way up a new object is made and the given one left alone. Only members that differ between
-the versions are named: everything else passes through to the ProtoJSON codec, which checks it. What v0.3 cannot say
-travels in metadata under `MARKER` and `COMPAT` and is taken out again on the way up (L-05, L-06).
+Laws: JSON objects in, JSON objects out; no message class is made here. A new object is made and the given one left
+alone. Only members that differ between the versions are named: everything else passes through to the ProtoJSON codec,
+which checks it. What v0.3 cannot say travels in metadata under `MARKER` and `COMPAT`, where `v03_write` puts it, and is
+taken out again (L-05, L-06).
 """
 
 import re
 from typing import Any, Final
 
-from a2a_grpc.errors import (
-    ContentTypeNotSupportedError,
-    InternalError,
-    InvalidAgentResponseError,
-    InvalidParamsError,
-)
-from a2a_grpc.v03_names import CANCELLED, ROLES, ROLES_UP, STATES, STATES_UP
+from a2a_grpc.errors import ContentTypeNotSupportedError, InvalidParamsError
+from a2a_grpc.v03_names import CANCELLED, ROLES_UP, STATES_UP
 
 Json = dict[str, Any]
 
@@ -68,97 +63,6 @@ def _of_kind(value: Any, kind: str, path: str) -> Json:
     return value  # type: ignore[no-any-return]
 
 
-# -- down
-
-
-def part_down(part: Json) -> Json:
-    """A part as v0.3 JSON (V03-03, L-05 to L-07). Raises InvalidAgentResponseError for a part without content."""
-    if "text" in part:
-        part["kind"] = kind = "text"
-    elif "data" in part:
-        part["kind"] = kind = "data"
-        if not isinstance(part["data"], dict):
-            part["data"] = {"value": part["data"]}
-            part.setdefault("metadata", {})[COMPAT] = True
-    else:
-        return _file_down(part)
-    if "mediaType" in part or "filename" in part:
-        markers = {name: part.pop(name) for name in ("mediaType", "filename") if name in part}
-        if markers.get("mediaType") == PLAIN_TYPES[kind]:
-            del markers["mediaType"]
-        if markers:
-            part.setdefault("metadata", {})[MARKER] = markers
-    return part
-
-
-def _file_down(part: Json) -> Json:
-    file = {}
-    for new, old in (("raw", "bytes"), ("url", "uri"), ("mediaType", "mimeType"), ("filename", "name")):
-        if new in part:
-            file[old] = part.pop(new)
-    if "bytes" not in file and "uri" not in file:
-        raise InvalidAgentResponseError("A part has no content")
-    part["kind"] = "file"
-    part["file"] = file
-    return part
-
-
-def message_down(message: Json) -> Json:
-    """A message as v0.3 JSON. Raises InternalError for a message without a role (L-12)."""
-    role = ROLES.get(message["role"])
-    if role is None:
-        raise InternalError("A message has no role")
-    message["kind"] = "message"
-    message["role"] = role
-    for part in message["parts"]:
-        part_down(part)
-    return message
-
-
-def _status_down(holder: Json) -> None:
-    status = holder.setdefault("status", {})
-    status["state"] = STATES.get(status.get("state"), "unknown")
-    if "message" in status:
-        message_down(status["message"])
-
-
-def _artifact_down(artifact: Json) -> None:
-    for part in artifact["parts"]:
-        part_down(part)
-
-
-def task_down(task: Json) -> Json:
-    """A task as v0.3 JSON; one without a contextId gets its own id as that (L-16)."""
-    task["kind"] = "task"
-    task.setdefault("contextId", task["id"])
-    _status_down(task)
-    for artifact in task.get("artifacts", ()):
-        _artifact_down(artifact)
-    for message in task.get("history", ()):
-        message_down(message)
-    return task
-
-
-def status_update_down(event: Json, final: bool) -> Json:
-    """A status event as v0.3 JSON, with its `final` (V03-06)."""
-    event["kind"] = "status-update"
-    event["final"] = final
-    _status_down(event)
-    return event
-
-
-def artifact_update_down(event: Json) -> Json:
-    """An artifact event as v0.3 JSON; `append` and `lastChunk` are always written (part 6)."""
-    event["kind"] = "artifact-update"
-    event.setdefault("append", False)
-    event.setdefault("lastChunk", False)
-    _artifact_down(event["artifact"])
-    return event
-
-
-# -- up
-
-
 def part_up(part: Any, path: str) -> Json:
     """A v0.3 JSON part as v1.0 JSON; a missing `kind` is inferred (V03-17).
 
@@ -194,7 +98,7 @@ def part_up(part: Any, path: str) -> Json:
 
 
 def _unmark(part: Json, metadata: Json) -> None:
-    """Take out of the metadata what `part_down` put there."""
+    """Take out of the metadata what was put there on the way down."""
     metadata = dict(metadata)
     if "data" in part and metadata.get(COMPAT) is True and part["data"].keys() == {"value"}:
         part["data"] = part["data"]["value"]

@@ -13,8 +13,9 @@ from google.protobuf.message import Message
 from a2a_grpc.call import PUSH_EXTRAS
 from a2a_grpc.errors import InvalidParamsError
 from a2a_grpc.protojson import decode, encode
-from a2a_grpc.v03_json import Json, message_down, message_up, object_of, old_path, wrong
+from a2a_grpc.v03_json import Json, message_up, object_of, old_path, wrong
 from a2a_grpc.v03_proto import HOW, How, create_down, down, push_up, schemes_of
+from a2a_grpc.v03_write import as_json
 
 REQUESTS: Final[Mapping[str, type[Message]]] = {row.name: row.input for row in v1_grpc.METHODS}
 """The v1.0 request type of an operation."""
@@ -116,11 +117,11 @@ def _decode_up(cls: type[Any], value: Any) -> Any:
 
 def down_params(request: Message) -> Json:
     """The v0.3 JSON-RPC params of a v1.0 request; `blocking` is always said (I-54)."""
-    value: Json = encode(request)
     if isinstance(request, v1.SendMessageRequest):
-        return _send_down(request, value)
+        return _send_down(request, as_json(request))
     if isinstance(request, v1.TaskPushNotificationConfig):
         return config_down(request, HOW)
+    value: Json = encode(request)
     return {old: value[new] for old, new in PARAMS[type(request)] if new in value}
 
 
@@ -131,7 +132,7 @@ def _send_down(request: v1.SendMessageRequest, value: Json) -> Json:
     if "taskPushNotificationConfig" in given:
         config = config_down(request.configuration.task_push_notification_config, HOW)
         made["pushNotificationConfig"] = config["pushNotificationConfig"]
-    params = {"message": message_down(value["message"]), "configuration": made}
+    params = {"message": value["message"], "configuration": made}
     return params | {"metadata": value["metadata"]} if "metadata" in value else params
 
 

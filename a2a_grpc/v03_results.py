@@ -18,11 +18,13 @@ from a2a_grpc.errors import (
     VersionNotSupportedError,
 )
 from a2a_grpc.protojson import decode, encode
+from a2a_grpc.ready import Kept
 from a2a_grpc.v03_cards import card_down, card_message, card_up
 from a2a_grpc.v03_json import Json, kind_of, list_of, object_of
 from a2a_grpc.v03_names import BY_METHOD
 from a2a_grpc.v03_params import REQUESTS, config_down, config_up
 from a2a_grpc.v03_proto import How, down, up
+from a2a_grpc.v03_write import as_json, as_proto_json, end
 
 J03: Final = "J03"
 """Dialect: v0.3 JSON, with `kind`."""
@@ -40,18 +42,18 @@ _TERMINAL: Final = frozenset(
 )
 
 
-def down_result(message: Message, schemes: Schemes | None = None) -> Any:
+def down_result(message: Message, schemes: Schemes | None = None, reads: bool = False) -> Any:
     """A v1.0 answer as a v0.3 JSON-RPC result: bare Task or Message, array of configs, None for a delete, card.
 
-    schemes: scheme lists of the push configs in it (L-04). Raises VersionNotSupportedError for a card that has no
-    v0.3 form, and InternalError or InvalidAgentResponseError for what an agent must not produce (L-12).
+    schemes: scheme lists of the push configs in it (L-04). reads: see `as_json`, default False. Raises
+    VersionNotSupportedError for a card that has no v0.3 form, and InternalError or InvalidAgentResponseError for what
+    an agent must not produce (L-12).
     """
+    if isinstance(message, v1.Task):
+        return as_json(message, reads)
+    if isinstance(message, v1.SendMessageResponse):
+        return as_json(getattr(message, str(message.WhichOneof("payload"))))
     return _RESULTS[type(message)](message, How(schemes=schemes or {}))
-
-
-def _payload_down(message: Any, how: How) -> Json:
-    kind = message.WhichOneof("payload")
-    return _EVENTS[kind](encode(getattr(message, kind)))
 
 
 def _spoken(card: _Card | None) -> _Card:
@@ -60,14 +62,7 @@ def _spoken(card: _Card | None) -> _Card:
     return card
 
 
-_EVENTS: Final[Mapping[str, Callable[[Json], Json]]] = {
-    "task": v03_json.task_down,
-    "message": v03_json.message_down,
-    "artifact_update": v03_json.artifact_update_down,
-}
 _RESULTS: Final[Mapping[type[Message], Callable[[Any, How], Any]]] = {
-    v1.SendMessageResponse: _payload_down,
-    v1.Task: lambda task, how: v03_json.task_down(encode(task)),
     v1.TaskPushNotificationConfig: config_down,
     v1.ListTaskPushNotificationConfigsResponse: lambda found, how: [config_down(one, how) for one in found.configs],
     google.Empty: lambda nothing, how: None,
@@ -75,14 +70,34 @@ _RESULTS: Final[Mapping[type[Message], Callable[[Any, How], Any]]] = {
 }
 
 
-def down_message(message: Message, base64_bytes: bool = False, schemes: Schemes | None = None) -> Any:
-    """The v0.3 message of a v1.0 answer; base64_bytes: write file bytes as base64 text, default raw.
+def down_message(
+    message: Message, base64_bytes: bool = False, schemes: Schemes | None = None, reads: bool = False
+) -> Any:
+    """The v0.3 message of a v1.0 answer; base64_bytes: write file bytes as base64 text, default raw. reads: the
+    operation only reads, and tasks are kept for whoever reads the same again, default False.
 
     Raises as `down_result`. For streams use `StreamDown`, which alone knows `final`.
     """
+    if reads and isinstance(message, v1.Task):
+        return _read_again(message, base64_bytes)
     if isinstance(message, v1.AgentCard):
         return _spoken(card_message(message))
     return down(message, How(base64_bytes, schemes or {}))
+
+
+def _read_again(task: v1.Task, base64_bytes: bool) -> v03.Task:
+    body, known = task.SerializeToString(), _KEPT[base64_bytes]
+    found = known.find(body)
+    if found is not None:
+        return v03.Task.FromString(found)
+    made: v03.Task = down(task, How(base64_bytes))
+    found = made.SerializeToString()
+    known.keep(body, found, len(found))
+    return made
+
+
+_KEPT: Final[Mapping[bool, Kept[bytes]]] = {False: Kept(), True: Kept()}
+"""Tasks of the v0.3 proto by what they were made of, with file bytes as they are or as base64 text."""
 
 
 class StreamDown:
@@ -140,22 +155,26 @@ class StreamDown:
 
     def _shape(self, kind: str, event: v1.StreamResponse, final: bool) -> Any:
         if self._dialect == P03:
+            if self._rest:
+                shown = as_proto_json(event, bool(self._how.base64_bytes))
+                return end(shown) if final else shown
             made = down(event, self._how)
             if final:
                 made.status_update.final = True
-            return encode(made) if self._rest else made
-        value = encode(getattr(event, kind))
-        value = v03_json.status_update_down(value, final) if kind == "status_update" else _EVENTS[kind](value)
+            return made
+        value = as_json(getattr(event, kind))
+        if final:
+            value["final"] = True
         return {_MEMBERS[kind]: value} if self._rest else value
 
 
 def down_event(event: v1.StreamResponse) -> Json:
     """One v1.0 event as a bare v0.3 object outside of any stream, with `final` on a state that ends its task (I-50)."""
     kind = str(event.WhichOneof("payload"))
-    value = encode(getattr(event, kind))
-    if kind != "status_update":
-        return _EVENTS[kind](value)
-    return v03_json.status_update_down(value, event.status_update.status.state in _TERMINAL)
+    value: Json = as_json(getattr(event, kind))
+    if kind == "status_update":
+        value["final"] = event.status_update.status.state in _TERMINAL
+    return value
 
 
 _MEMBERS: Final[Mapping[str, str]] = {field.name: field.json_name for field in v1.StreamResponse.DESCRIPTOR.fields}

@@ -149,7 +149,7 @@ class JsonRpc:
 def _shown(operation: Operation, message: Message, call: Call, answer: Any) -> Any:
     """The JSON value of an answer."""
     if call.version == V03:
-        return v03.down_result(answer, call.attributes.get(PUSH_EXTRAS))
+        return v03.down_result(answer, call.attributes.get(PUSH_EXTRAS), operation.reads)
     return operation.printer(message)(answer)
 
 

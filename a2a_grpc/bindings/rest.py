@@ -155,11 +155,12 @@ class Rest:
 
     def _shown(self, reading: _Reading, message: Message, call: Call, answer: Any) -> Any:
         """The JSON value of an answer; that of v0.3 is in the dialect of the request (V03-21)."""
-        assert reading.operation is not None
+        operation = reading.operation
+        assert operation is not None
         if call.version == V1:
-            return reading.operation.printer(message)(answer)
-        base64 = wire.base64_bytes(call, self._options)
-        return v03.down_rest(answer, reading.dialect, base64_bytes=base64, schemes=call.attributes.get(PUSH_EXTRAS))
+            return operation.printer(message)(answer)
+        base64, schemes = wire.base64_bytes(call, self._options), call.attributes.get(PUSH_EXTRAS)
+        return v03.down_rest(answer, reading.dialect, base64_bytes=base64, schemes=schemes, reads=operation.reads)
 
     def _form(self, reading: _Reading, message: Message, call: Call) -> Form:
         """The events of a stream."""

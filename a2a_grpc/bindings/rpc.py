@@ -39,6 +39,7 @@ from a2a_grpc.errors import (
     UnauthenticatedError,
     VersionNotSupportedError,
 )
+from a2a_grpc.methods import METHODS
 from a2a_grpc.protojson import unfit
 from a2a_grpc.python310_asyncio import uncancel
 from a2a_grpc.ready import Ready
@@ -287,6 +288,7 @@ class _Door:
         "_known",
         "_metadata",
         "_options",
+        "_reads",
         "_ready",
         "_told",
         "gated",
@@ -311,6 +313,7 @@ class _Door:
         self.old = version == V03
         self.operation = v03_names.BY_METHOD[row.name] if self.old else row.name
         self.name, self.version, self.path, self.streaming = row.name, version, row.path, row.server_streaming
+        self._reads = METHODS[V1][self.operation].reads
         self._options = options
         self._gate = gate
         self.gated = gate is not None
@@ -373,7 +376,7 @@ class _Door:
     def answer(self, message: Any, call: Call) -> Any:
         """The v0.3 message of an answer."""
         schemes = call.attributes.get(PUSH_EXTRAS)
-        return v03.down_message(message, base64_bytes(call, self._options), schemes)
+        return v03.down_message(message, base64_bytes(call, self._options), schemes, self._reads)
 
     def _stream_down(self, call: Call) -> v03.StreamDown:
         closes, base64 = self._options.close_on_input_required, base64_bytes(call, self._options)

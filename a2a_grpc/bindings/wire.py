@@ -172,7 +172,8 @@ def asked_version(request: HttpRequest, pairs: Collection[tuple[str, str]]) -> s
     """
     header = request.told.version
     told = [value for name, value in pairs if name.lower() == VERSION_HEADER] if pairs else ()
-    return header if header in VERSIONS and not told else told_version(header, *told) or None
+    plain = not told and (not header or header in VERSIONS)
+    return (header if plain else told_version(header, *told)) or None
 
 
 def offered(version: str, options: Options) -> str:
@@ -236,13 +237,14 @@ def base64_bytes(call: Call, options: Options) -> bool:
 
 
 class Operation:
-    """One operation of a servicer, ready to run: its v1.0 name, how its request is read and its answer printed.
+    """One operation of a servicer, ready to run: its v1.0 name, how its request is read and its answer printed, and
+    whether it only reads.
 
     servicer: any object with the eleven v1.0 methods `(request, call)`; streaming ones are async generators.
     room: called before a stream is started; raises ResourceExhaustedError when there is none. Default: always room.
     """
 
-    __slots__ = ("_always", "_encode", "decode", "handler", "name", "room", "streaming")
+    __slots__ = ("_always", "_encode", "decode", "handler", "name", "reads", "room", "streaming")
 
     def __init__(self, servicer: object, method: Method, room: Callable[[], None] = lambda: None) -> None:
         self.name = method.name
@@ -250,7 +252,8 @@ class Operation:
         self.streaming = method.streaming
         self.handler = getattr(servicer, method.name)
         self.decode = decoder(method.request)
-        kept = KEPT if any(route.verb == "GET" for route in method.routes) else frozenset[str]()
+        self.reads = method.reads
+        kept = KEPT if method.reads else frozenset[str]()
         self._encode = encoder(method.response, kept=kept)
         if method.streaming:
             self._encode = partial(_event, self._encode, encoder(method.response))

@@ -6,7 +6,7 @@ Laws: a table and its look-up, nothing else; a new module needs a place here.
 FLOORS = {
     1: """call config errors extras methods protojson protojson_fields protojson_read protojson_text protojson_values
         protojson_write python310 python310_asyncio ready v03 v03_cards v03_errors v03_json v03_names v03_params
-        v03_paths v03_proto v03_results""",
+        v03_paths v03_proto v03_results v03_write""",
     2: """agent auth auth_basic auth_jwt auth_keys auth_rates cards content key_files paging push push_guard push_hosts
         push_post push_secrets signing tasks tasks.bus tasks.bus_nats tasks.bus_postgres tasks.bus_remote
         tasks.cancels tasks.commits tasks.context tasks.engine tasks.feed tasks.fence tasks.handle tasks.invoke
