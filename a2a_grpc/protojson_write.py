@@ -4,7 +4,7 @@ Laws: what is written beyond the set fields comes from the table of REQUIRED fie
 switch for all defaults (JSON-09); no descriptor is asked once a type is compiled. `protojson` has the public forms.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Final
@@ -26,7 +26,7 @@ from a2a_grpc.protojson_values import (
     more,
     not_of,
 )
-from a2a_grpc.ready import Kept, Ready
+from a2a_grpc.ready import Bounded, Kept, Ready
 
 _Found = list[tuple[str, str]]
 _Find = Callable[[Any], _Found | None]
@@ -88,11 +88,24 @@ def _keep(known: Kept[orjson.Fragment], body: bytes, value: Any) -> orjson.Fragm
 
 
 def _entries_writer(descriptor: Descriptor, always: frozenset[str]) -> Callable[[Ready], Any]:
-    """What writes a `Ready`: each entry once for each content, and then as it stands."""
+    """What writes a `Ready`: each entry once for each content, and then as it stands; and so the whole, where the same
+    entries are likely to be given again."""
     write = _writer(descriptor, always)
     known = Kept[orjson.Fragment]()
+    wholes = Bounded[tuple[bytes, Sequence[bytes]], orjson.Fragment]()
 
     def written(answer: Ready) -> Any:
+        if type(answer.entries) is not tuple:
+            return assembled(answer)
+        of = answer.rest.SerializeToString(), answer.entries
+        whole = wholes.find(of)
+        if whole is None:
+            text = orjson.dumps(assembled(answer))
+            whole = orjson.Fragment(text)
+            wholes.put(of, whole, len(of[0]) + sum(map(len, of[1])) + len(text))
+        return whole
+
+    def assembled(answer: Ready) -> Any:
         find, name = known.find, descriptor.fields_by_name[answer.field].json_name
 
         def made(entry: bytes) -> orjson.Fragment:

@@ -11,7 +11,7 @@ from a2a_grpc import ready
 from a2a_grpc.bindings.wire import ALWAYS, KEPT
 from a2a_grpc.protojson import decode, dumps, encode, encoder, loads
 from a2a_grpc.ready import Kept, Ready
-from a2a_grpc.tasks.listing import cut, entries_of
+from a2a_grpc.tasks.listing import ROW_BYTES, Pages, cut, entries_of
 from a2a_grpc.tasks.store import Scope, TaskRow
 from tests.test_protojson_properties import FEW, members_of
 
@@ -71,3 +71,49 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert kept.keep(b"b" * 60, 2, 10) == 2 == kept.find(b"b" * 60)
     assert kept.keep(b"c" * 20, 3, 10) == 3 and kept.find(b"b" * 60) == 2
     assert kept.keep(b"d", 4, 0) == 4 == kept.find(b"d") and kept.find(b"c" * 20) is None
+
+
+def test_a_page_is_kept_by_its_very_rows_and_by_how_much_of_them_was_asked_for() -> None:
+    rows = [row_of(v1.Task(id=str(number), context_id="c")) for number in range(3)]
+    pages = Pages()
+    assert pages.find(rows, True, 1) is None and pages.find([], True, 1) is None
+    assert pages.keep(rows, True, 1, [b"1", b"2", b"3"]) == (b"1", b"2", b"3") == pages.find([*rows], True, 1)
+    assert pages.keep([], True, 1, []) == ()
+    moved = row_of(v1.Task(id="1", context_id="c", status=v1.TaskStatus(state=v1.TASK_STATE_FAILED)))
+    for other in ([rows[0], moved, rows[2]], rows[:2], rows[1:], [*reversed(rows)], [row_of(v1.Task(id="0"))]):
+        assert pages.find(other, True, 1) is None
+    assert pages.find(rows, False, 1) is None and pages.find(rows, True, 0) is None
+
+
+def test_pages_that_are_kept_are_bounded_by_all_that_they_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ready, "MOST_KEPT", 3 * ROW_BYTES)
+    small, large, state = ([row_of(v1.Task(id="t"))] for _ in range(3))
+    pages = Pages()
+    pages.keep(small, False, 1, [b"small"])
+    large[0].artifacts, state[0].author_state = bytes(3 * ROW_BYTES), bytes(3 * ROW_BYTES)
+    for rows in (large, state):  # whether it is shown or not
+        pages.keep(rows, False, 1, [b"large"])
+        assert pages.find(rows, False, 1) is None
+    assert pages.find(small, False, 1) == (b"small",)
+    others = [[row_of(v1.Task(id=str(number)))] for number in range(9)]
+    for rows in others:
+        pages.keep(rows, False, 1, [b"other"])
+    assert 1 <= sum(pages.find(rows, False, 1) is not None for rows in others) <= 2
+
+
+@pytest.mark.requirement("LIST-09", "LIST-10")
+def test_pages_as_json_are_kept_by_all_that_they_say_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    write = encoder(v1.ListTasksResponse, frozenset({"lf.a2a.v1.Task.history"}))
+    entries = tuple(entries_of([row_of(v1.Task(id=str(number))) for number in range(3)], True, 1))
+
+    def page(entries: tuple[bytes, ...], total: int) -> Any:
+        return write(Ready(v1.ListTasksResponse, "tasks", entries, v1.ListTasksResponse(total_size=total)))
+
+    first = page(entries, 3)
+    assert page((*entries,), 3) is first
+    for other, total, ids in ((entries, 4, "012"), (entries[1:], 3, "12"), ((), 3, ""), (entries, 3, "012")):
+        told = loads(dumps(page(other, total)))
+        assert (told["totalSize"], "".join(task["id"] for task in told["tasks"])) == (total, ids)
+    monkeypatch.setattr(ready, "MOST_KEPT", 10)
+    again = entries[::-1]
+    assert page(again, 3) is not page(again, 3)

@@ -29,7 +29,7 @@ from a2a_grpc.tasks.bus import Bus
 from a2a_grpc.tasks.cancels import Cancels
 from a2a_grpc.tasks.feed import Feeds
 from a2a_grpc.tasks.handle import TurnEnded
-from a2a_grpc.tasks.listing import Page, entries_of, entry_of
+from a2a_grpc.tasks.listing import Page, Pages, entries_of, entry_of
 from a2a_grpc.tasks.posts import Posts
 from a2a_grpc.tasks.relay import Relays
 from a2a_grpc.tasks.run import Runtime, Started, Turn
@@ -90,6 +90,7 @@ class Engine:
         self.upkeep = Upkeep(self._runtime, self.agents, self._rerun, hear, self._posts.look, self.relays)
         self.push = Deliverer(store, bus, options, holder, poster)
         self._sends: dict[tuple[Scope, str], Started] = {}
+        self._pages = Pages()
 
     # -- life
 
@@ -427,13 +428,21 @@ class Engine:
     async def list(self, scope: Scope, query: TaskQuery, history: int) -> Page:
         """A page of tasks, each with the last `history` messages at most (LIST-*)."""
         rows, total, more = await self.store.tasks(scope, query)
-        entries = entries_of(rows, query.artifacts, history)
+        entries: Sequence[bytes] | None = self._pages.find(rows, query.artifacts, history)
+        if entries is None:
+            entries = await self._entries(rows, query.artifacts, history)
+        return Page(entries, total, more, (rows[-1].status_ms, rows[-1].task_id) if rows else None)
+
+    async def _entries(self, rows: Sequence[TaskRow], artifacts: bool, history: int) -> Sequence[bytes]:
+        entries = entries_of(rows, artifacts, history)
         # Tasks at work are read beside each other, since each may have events to be folded.
         if busy := [at for at, row in enumerate(rows) if row.folded != row.sequence]:
-            tasks = await asyncio.gather(*[self._listed(rows[at], query.artifacts) for at in busy])
+            tasks = await asyncio.gather(*[self._listed(rows[at], artifacts) for at in busy])
             for at, task in zip(busy, tasks, strict=True):
                 entries[at] = entry_of(task, history)
-        return Page(entries, total, more, (rows[-1].status_ms, rows[-1].task_id) if rows else None)
+        elif self.store.lasting:
+            return self._pages.keep(rows, artifacts, history, entries)
+        return entries
 
     async def _listed(self, row: TaskRow, artifacts: bool) -> v1.Task:
         turn = self._runtime.local(row.scope, row.task_id)

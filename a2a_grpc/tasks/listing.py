@@ -1,24 +1,24 @@
 """Tasks on a page: each as the bytes that it has in the answer, with as much of it as was asked for.
 
 Laws: a task that rests is what its row says, and is not read again while that is kept; a task at work is folded by who
-asks. Nothing here does I/O.
+asks. What is kept of a page is found by its rows, themselves, which stay as they are. Nothing here does I/O.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from a2a_stubs import v1
 
-from a2a_grpc.ready import Kept
+from a2a_grpc.ready import Bounded, Kept
 from a2a_grpc.tasks.store import TaskRow
 
 
 class Page(NamedTuple):
-    """Tasks of a list, each as a serialised ListTasksResponse of it alone; how many match in all, whether more follow,
-    and the place of the last one (see TaskQuery)."""
+    """Tasks of a list, each as a serialised ListTasksResponse of it alone (see Ready); how many match in all, whether
+    more follow, and the place of the last one (see TaskQuery)."""
 
-    entries: list[bytes]
+    entries: Sequence[bytes]
     total: int
     more: bool
     last: tuple[int, str] | None
@@ -61,3 +61,33 @@ def _made(kept: Kept[bytes], body: bytes, history: int) -> bytes:
 def _kept(history: int) -> Kept[bytes]:
     """What is kept for readers of that much history; few lengths are asked for."""
     return Kept()
+
+
+ROW_BYTES: Final = 1024
+"""What a row takes besides its task, twice as much as is usual."""
+
+
+class Pages:
+    """The entries of pages that were given, for a store that hands out the same rows until they change (see
+    Store.lasting)."""
+
+    def __init__(self) -> None:
+        self._kept: Bounded[tuple[int, int, bool, int], tuple[Sequence[TaskRow], tuple[bytes, ...]]] = Bounded()
+
+    def find(self, rows: Sequence[TaskRow], artifacts: bool, history: int) -> tuple[bytes, ...] | None:
+        """The entries of rows, None if they are not kept."""
+        # An id is that of no other row while its own is kept. Lists compare what is in them by identity first.
+        found = self._kept.find((id(rows[0]), len(rows), artifacts, history)) if rows else None
+        return found[1] if found is not None and found[0] == rows else None
+
+    def keep(
+        self, rows: Sequence[TaskRow], artifacts: bool, history: int, entries: Iterable[bytes]
+    ) -> tuple[bytes, ...]:
+        """The entries of rows that say all of their tasks, kept if there is room."""
+        made = tuple(entries)
+        size = sum(map(len, made))
+        for row in rows:
+            size += ROW_BYTES + len(row.head) + len(row.artifacts) + len(row.author_state)
+        if rows:
+            self._kept.put((id(rows[0]), len(rows), artifacts, history), (rows, made), size)
+        return made

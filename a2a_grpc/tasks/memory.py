@@ -3,8 +3,8 @@
 Laws: no method awaits, so each is one step of the event loop and every change is atomic. What is refused is refused
 before anything is touched. Rows that were handed out stay as they are: who changes one first takes a copy into the
 store. Each order that a list or retention needs is kept sorted as statuses change, so a page, its total and a trim cost
-what they return. What is kept of a task are few objects, and bytes rather than messages, because Python's search for
-lost cycles visits each object again and again.
+what they return, and a page that is read again costs next to nothing. What is kept of a task are few objects, and bytes
+rather than messages, because Python's search for lost cycles visits each object again and again.
 """
 
 from bisect import bisect_left, insort
@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import count, islice
 from operator import attrgetter
+from typing import Final
 
 from a2a_grpc.tasks.fence import admit
 from a2a_grpc.tasks.start import now_ms
@@ -35,6 +36,9 @@ from a2a_grpc.tasks.store import (
     TaskRow,
     TooMany,
 )
+
+MOST_PAGES: Final = 64
+"""Pages that are kept for who reads the same again."""
 
 _Key = tuple[int, str]  # (status_ms, task_id): the order of LIST-02 and LIST-03, oldest first
 
@@ -69,12 +73,20 @@ class _Context:
 
 
 class _Shelf:
-    """Sorted lists of task keys by label; a label without tasks takes no room."""
+    """Sorted lists of task keys by label; a label without tasks takes no room. pages: of some lists the last that was
+    read, with its query, until the list or a row of it changes."""
 
     def __init__(self) -> None:
         self.lists: dict[object, list[_Key]] = {}
+        self.pages: dict[object, tuple[TaskQuery, TaskPage]] = {}
 
-    def add(self, labels: Iterable[object], key: _Key) -> None:
+    def changed(self, labels: Iterable[object]) -> None:
+        if self.pages:
+            for label in labels:
+                self.pages.pop(label, None)
+
+    def add(self, labels: Sequence[object], key: _Key) -> None:
+        self.changed(labels)
         for label in labels:
             keys = self.lists.get(label)
             if keys is None:
@@ -84,7 +96,8 @@ class _Shelf:
             else:
                 keys.append(key)
 
-    def remove(self, labels: Iterable[object], key: _Key) -> None:
+    def remove(self, labels: Sequence[object], key: _Key) -> None:
+        self.changed(labels)
         for label in labels:
             keys = self.lists[label]
             del keys[bisect_left(keys, key)]
@@ -117,6 +130,7 @@ class MemoryStore:
     call `trim`. Used from one event loop; raises nothing but what Store names."""
 
     exclusive = True
+    lasting = True
 
     def __init__(self) -> None:
         self._tasks: dict[str, _Entry] = {}
@@ -177,6 +191,7 @@ class MemoryStore:
     def _own(self, entry: _Entry) -> TaskRow:
         """The row of a task, to be changed."""
         if entry.lent:
+            self._order.changed(_labels(entry.row))
             entry.row, entry.lent = _copy(entry.row), False
             if entry.row.holder:
                 self._held[entry.row.task_id] = entry.row
@@ -249,7 +264,10 @@ class MemoryStore:
     async def tasks(self, scope: Scope, query: TaskQuery) -> TaskPage:
         """A page of tasks (see Store.tasks)."""
         filters = [value for value in (query.context_id, query.state) if value]
-        keys = self._order.lists.get((scope, *filters[:1]), [])
+        label = scope, *filters[:1]
+        if (read := self._order.pages.get(label)) is not None and read[0] == query:
+            return read[1]
+        keys = self._order.lists.get(label, [])
         start, tasks = bisect_left(keys, (query.since_ms, "")), self._tasks
         end = bisect_left(keys, query.before) if query.before else len(keys)
         if len(filters) == 2:
@@ -257,7 +275,12 @@ class MemoryStore:
             start, end = 0, bisect_left(keys, query.before) if query.before else len(keys)
         first = max(start, end - query.limit)
         rows = [_lent(tasks[task_id]) for _, task_id in reversed(keys[first:end])]
-        return TaskPage(rows, len(keys) - start, first > start)
+        page = TaskPage(rows, len(keys) - start, first > start)
+        if rows:
+            if len(self._order.pages) >= MOST_PAGES:
+                self._order.pages.clear()
+            self._order.pages[label] = query, page
+        return page
 
     async def renew(self, holder: str, until_ms: int, tokens: Mapping[str, int]) -> frozenset[str]:
         """Lengthen leases (see Store.renew)."""

@@ -47,6 +47,7 @@ class SQLiteStore:
     """
 
     exclusive = True
+    lasting = False
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._file = SQLiteFile(os.fspath(path))

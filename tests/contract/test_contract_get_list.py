@@ -245,6 +245,33 @@ async def test_everybody_lists_their_own_tasks_only(cell: Cell) -> None:
 
 
 @LISTS
+@pytest.mark.requirement("LIST-01", "LIST-02", "LIST-08", "LIST-09", "LIST-14", "OP-GET-04")
+async def test_a_page_that_is_read_again_is_fresh_and_of_its_caller_alone(cell: Cell) -> None:
+    ann, bob = await cell.caller(fresh("ann")), await cell.caller(fresh("bob"))
+    context = fresh("ctx")
+    tasks: dict[str, v1.Task] = {}
+
+    async def looks() -> None:
+        for _ in range(2):
+            found = await page(ann, context_id=context, include_artifacts=True)
+            assert {task.id: task for task in found.tasks} == tasks
+            bare = await page(ann, context_id=context, history_length=0)
+            assert {task.id: task.status for task in bare.tasks} == {name: tasks[name].status for name in tasks}
+            assert not any(task.history or task.artifacts for task in bare.tasks)
+            assert found.total_size == bare.total_size == len(tasks)
+            assert [task.context_id for task in (await page(bob)).tasks] == [foreign.context_id]
+
+    foreign = await bob.task("echo theirs")
+    for words in ("echo one", "ask", "echo two"):
+        told = await ann.task(words, context_id=context)
+        tasks[told.id] = told
+        await looks()
+    asking = next(task for task in tasks.values() if task.status.state == v1.TASK_STATE_INPUT_REQUIRED)
+    tasks[asking.id] = await ann.task("done", task_id=asking.id)
+    await looks()
+
+
+@LISTS
 @pytest.mark.requirement("LIST-07", "LIST-08")
 async def test_a_caller_without_tasks_has_an_empty_list(cell: Cell) -> None:
     nobody = await cell.caller(fresh("new"))
