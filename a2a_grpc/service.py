@@ -33,6 +33,7 @@ from a2a_grpc.methods import missing
 from a2a_grpc.protojson import MAX_DEPTH, unfit
 from a2a_grpc.ready import Ready
 from a2a_grpc.tasks.engine import Engine
+from a2a_grpc.tasks.feed import Hold
 from a2a_grpc.tasks.listing import cut
 from a2a_grpc.tasks.run import Started
 from a2a_grpc.tasks.state import STATUS_UPDATE, TERMINAL, state_after
@@ -109,29 +110,30 @@ class A2AService(v1_grpc.A2AServiceServicer):
         """Send and follow the turn to its end (OP-STREAM-*); closes on INPUT_REQUIRED, not on AUTH_REQUIRED (I-06). An
         `Event` for what follows the task, to callers that take one."""
         self._need_streaming()
-        scope, started = await self._begin(request, call)
-        outcome = await started.outcome()
-        if isinstance(outcome, v1.Message):
-            yield v1.StreamResponse(message=outcome)
-            return
-        first = started.opening or await self._engine.view(scope, outcome)
-        yield self._numbered(
-            first.sequence, v1.StreamResponse(task=self._trimmed(first.task, request.configuration)), call
-        )
-        state = first.task.status.state
-        if state in TERMINAL or (state == v1.TASK_STATE_INPUT_REQUIRED and self._options.close_on_input_required):
-            return
-        after = first.sequence
-        del first, started  # which are not held while the reader waits
-        closes = self._options.close_on_input_required
-        ready = call.takes_ready and RESUME_EXTENSION not in call.activated
-        async with aclosing(self._engine.batches(scope, outcome, after)) as batches:
-            async for events in batches:
-                for event in events:
-                    call.position = event.sequence
-                    yield event if ready else self._numbered(event.sequence, event.payload, call)
-                    if closes and event.body[:1] == STATUS_UPDATE and state_after(event) == _ASKS:
-                        return
+        with self._engine.feeds.ahead() as hold:
+            scope, started = await self._begin(request, call, hold)
+            outcome = await started.outcome()
+            if isinstance(outcome, v1.Message):
+                yield v1.StreamResponse(message=outcome)
+                return
+            first = started.opening or await self._engine.view(scope, outcome)
+            yield self._numbered(
+                first.sequence, v1.StreamResponse(task=self._trimmed(first.task, request.configuration)), call
+            )
+            state = first.task.status.state
+            if state in TERMINAL or (state == v1.TASK_STATE_INPUT_REQUIRED and self._options.close_on_input_required):
+                return
+            after = first.sequence
+            del first, started  # which are not held while the reader waits
+            closes = self._options.close_on_input_required
+            ready = call.takes_ready and RESUME_EXTENSION not in call.activated
+            async with aclosing(self._engine.batches(scope, outcome, after)) as batches:
+                async for events in batches:
+                    for event in events:
+                        call.position = event.sequence
+                        yield event if ready else self._numbered(event.sequence, event.payload, call)
+                        if closes and event.body[:1] == STATUS_UPDATE and state_after(event) == _ASKS:
+                            return
 
     # -- tasks
 
@@ -307,12 +309,14 @@ class A2AService(v1_grpc.A2AServiceServicer):
             raise unknown
         return self._scopes(call.tenant, self._owner(call))
 
-    async def _begin(self, request: v1.SendMessageRequest, call: Call) -> tuple[Scope, Started]:
+    async def _begin(
+        self, request: v1.SendMessageRequest, call: Call, hold: Hold | None = None
+    ) -> tuple[Scope, Started]:
         self._enter(request, call)
         self._content.check(request)
         known = TaskNotFoundError if request.message.task_id else NotFoundError
         scope = self._scope(call, known)
-        return scope, await self._engine.begin(call, scope, request)
+        return scope, await self._engine.begin(call, scope, request, hold)
 
     def _numbered(self, sequence: int, payload: v1.StreamResponse, call: Call) -> v1.StreamResponse:
         """Tell the binding the event's number, and the reader too if it activated the resume extension."""

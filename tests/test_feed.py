@@ -8,14 +8,14 @@ import pytest
 from a2a_stubs import v1
 
 from a2a_grpc.agent import TaskHandle
-from a2a_grpc.errors import UnavailableError
+from a2a_grpc.errors import TaskNotFoundError, UnavailableError
 from a2a_grpc.tasks.bus import LocalBus
 from a2a_grpc.tasks.feed import TAIL_BYTES, TAIL_EVENTS, Feed, Feeds
 from a2a_grpc.tasks.memory import MemoryStore
 from a2a_grpc.tasks.state import status_event
 from a2a_grpc.tasks.store import Change, Event, Scope, Snapshot, TaskRow
 from a2a_grpc.tasks.views import PAGE
-from tests.turns import ALICE, BOB, COMPLETED, WORKING, begin, engine, read, states, until
+from tests.turns import ALICE, BOB, COMPLETED, WORKING, begin, call, engine, message, read, states, until
 
 
 def events(first: int, last: int) -> list[Event]:
@@ -316,3 +316,31 @@ async def test_who_comes_after_a_commit_gets_it_without_the_store() -> None:
         more.set()
         assert numbers(await reader) == [2, 3, 4, 5, 6, 7]
         assert not store.reads and len(made.feeds) == 0
+
+
+@pytest.mark.requirement("STREAM-01", "OP-STREAM-02")
+async def test_who_waits_for_a_turn_from_before_it_begins_reads_nothing_from_the_store() -> None:
+    class Counting(MemoryStore):
+        reads = 0
+
+        async def events(self, scope: Scope, task_id: str, after: int, limit: int) -> list[Event]:
+            self.reads += 1
+            return await super().events(scope, task_id, after, limit)
+
+    async def speak(task: TaskHandle) -> None:
+        async with task.artifact() as out:
+            for number in range(TAIL_EVENTS):
+                await out.write(str(number))
+
+    async with engine(store := Counting(), speak) as made:
+        for ahead, reads in ((True, False), (False, True)):  # who comes when all is said has to read
+            with made.feeds.ahead() as hold:
+                started = await made.begin(call(), ALICE, message("hi"), hold if ahead else None)
+                await until(lambda: not made.running)
+                store.reads = 0
+                found = await read(made, str(await started.outcome()))
+            assert len(found) > TAIL_EVENTS and (store.reads > 0) == reads
+            assert not len(made.feeds)
+        with pytest.raises(TaskNotFoundError), made.feeds.ahead() as hold:
+            await made.begin(call(), ALICE, message("hi", "t-none"), hold)
+        assert not len(made.feeds)

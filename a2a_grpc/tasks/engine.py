@@ -27,7 +27,7 @@ from a2a_grpc.push import Deliverer
 from a2a_grpc.push_hosts import Poster
 from a2a_grpc.tasks.bus import Bus
 from a2a_grpc.tasks.cancels import Cancels
-from a2a_grpc.tasks.feed import Feeds
+from a2a_grpc.tasks.feed import Feeds, Hold
 from a2a_grpc.tasks.handle import TurnEnded
 from a2a_grpc.tasks.listing import Page, Pages, entries_of, entry_of
 from a2a_grpc.tasks.posts import Posts
@@ -132,9 +132,12 @@ class Engine:
 
     # -- sending
 
-    async def begin(self, call: Call, scope: Scope, request: v1.SendMessageRequest) -> Started:
+    async def begin(
+        self, call: Call, scope: Scope, request: v1.SendMessageRequest, hold: Hold | None = None
+    ) -> Started:
         """Take a message: start a task or continue the one it names (OP-SEND-06, OP-SEND-07, OP-SEND-14 to -17,
         CTX-01 to CTX-09). When it returns, the message is stored, unless the agent may still reply without a task.
+        hold: of a reader, which takes the feed of the task that is started or continued.
 
         Raises TaskNotFoundError, InvalidParamsError (other context, messageId used with other content),
         UnsupportedOperationError (the task has ended or is being worked on), ResourceExhaustedError (`max_turns`,
@@ -149,15 +152,17 @@ class Engine:
         ):
             digest = hashlib.sha256(message.SerializeToString(deterministic=True)).digest()
         if message.task_id:
-            return await self._continue(call, scope, request, digest)
-        return await self._create(call, scope, request, digest)
+            return await self._continue(call, scope, request, digest, hold)
+        return await self._create(call, scope, request, digest, hold)
 
     def _dedupe(self, message: v1.Message, digest: bytes, task_id: str) -> Dedupe | None:
         if not digest:
             return None
         return Dedupe(message.message_id, digest, self.store.now_ms() + int(self.options.dedupe_window * 1000), task_id)
 
-    async def _create(self, call: Call, scope: Scope, request: v1.SendMessageRequest, digest: bytes) -> Started:
+    async def _create(
+        self, call: Call, scope: Scope, request: v1.SendMessageRequest, digest: bytes, hold: Hold | None
+    ) -> Started:
         replies = self.agents[scope.agent].handler.replies
         if replies and digest and (joined := await self._joined(scope, request.message, digest)):
             return joined
@@ -187,7 +192,7 @@ class Engine:
             lambda fold, ids: (fold.open(message, ids, now),),
             trace=trace_of(call.metadata),
         )
-        started = Started(task_id, self._turn(start), start, digest=digest)
+        started = Started(task_id, self._turn(start, hold), start, digest=digest)
         if not replies:
             await started.outcome()
         elif digest:
@@ -212,7 +217,9 @@ class Engine:
         if started.turn is not None:
             started.turn.over.add_done_callback(lambda _: self._sends.pop(key, None))
 
-    async def _continue(self, call: Call, scope: Scope, request: v1.SendMessageRequest, digest: bytes) -> Started:
+    async def _continue(
+        self, call: Call, scope: Scope, request: v1.SendMessageRequest, digest: bytes, hold: Hold | None
+    ) -> Started:
         message = request.message
         if request.configuration.HasField("task_push_notification_config"):
             name = request.configuration.task_push_notification_config.id or message.task_id
@@ -233,7 +240,7 @@ class Engine:
                 continue
             if turn is None and fold is not None:
                 try:
-                    return await self._claim(call, row, fold, request, digest)
+                    return await self._claim(call, row, fold, request, digest, hold)
                 except Conflict:
                     continue
             if digest and (known := await self.store.seen(scope, message.message_id, self.store.now_ms())):
@@ -250,7 +257,13 @@ class Engine:
             raise UnsupportedOperationError("The task has ended" if ended else "The task is being worked on")
 
     async def _claim(
-        self, call: Call, row: TaskRow, fold: Fold, request: v1.SendMessageRequest, digest: bytes
+        self,
+        call: Call,
+        row: TaskRow,
+        fold: Fold,
+        request: v1.SendMessageRequest,
+        digest: bytes,
+        hold: Hold | None,
     ) -> Started:
         """Take a waiting task for the next turn; raises Conflict if somebody else was faster (BL-10)."""
         self.check_room(call)
@@ -280,7 +293,7 @@ class Engine:
             author_state=row.author_state,
             earlier=row.trace,
         )
-        started = Started(row.task_id, self._turn(start), start, row, digest=digest)
+        started = Started(row.task_id, self._turn(start, hold), start, row, digest=digest)
         assert started.turn is not None
         await asyncio.wait((started.turn.outcome,))
         if isinstance(lost := started.turn.outcome.exception(), Conflict):
@@ -345,7 +358,9 @@ class Engine:
         )
         self._turn(start)
 
-    def _turn(self, start: Start) -> Turn:
+    def _turn(self, start: Start, hold: Hold | None = None) -> Turn:
+        if hold is not None:
+            hold.take(start.scope, start.task_id)
         return Turn(self._runtime, self.agents[start.scope.agent], start).begin()
 
     def check_room(self, call: Call) -> None:

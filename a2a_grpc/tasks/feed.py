@@ -121,6 +121,30 @@ def _shown(events: Sequence[Event]) -> tuple[Sequence[Event], bool]:
     return shown, False
 
 
+class Hold:
+    """Keeps the feed of one task, from before its turn begins, so that what is said at once need not be read from the
+    store: a context manager; nothing is kept before `take`."""
+
+    __slots__ = ("_feeds", "_key")
+
+    def __init__(self, feeds: "Feeds") -> None:
+        self._feeds = feeds
+        self._key: tuple[Scope, str] | None = None
+
+    def take(self, scope: Scope, task_id: str) -> None:
+        """Keep this feed from now on."""
+        if self._key is None:
+            self._key = scope, task_id
+            self._feeds.hold(scope, task_id)
+
+    def __enter__(self) -> "Hold":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._key is not None:
+            self._feeds.release(*self._key)
+
+
 class Source(Protocol):
     """A turn that runs in this process, as feeds know it. `scope`: whose task it works on."""
 
@@ -161,6 +185,10 @@ class Feeds:
                 turn.show(feed)
         feed.holders += 1
         return feed
+
+    def ahead(self) -> Hold:
+        """For who will read a task that is not known yet."""
+        return Hold(self)
 
     def release(self, scope: Scope, task_id: str) -> None:
         """Give a held feed back."""
