@@ -110,14 +110,14 @@ class _Artifact:
 
     def _grow(self) -> None:
         """Have the artifact to oneself."""
-        if not self._own:
-            first, self._whole, self._own = self._whole, v1.Artifact(), True
-            self._whole.CopyFrom(first)
-            self._form = _text_form(first.parts[-1]) if first.parts else None
+        first, self._whole, self._own = self._whole, v1.Artifact(), True
+        self._whole.CopyFrom(first)
+        self._form = _text_form(first.parts[-1]) if first.parts else None
 
     def add(self, text: str, form: tuple[str, str]) -> None:
         """Append a part that is text."""
-        self._grow()
+        if not self._own:
+            self._grow()
         if self._form == form:
             self._pieces.append(text)
         else:
@@ -125,7 +125,8 @@ class _Artifact:
             self._form = form
 
     def append(self, chunk: v1.Artifact) -> None:
-        self._grow()
+        if not self._own:
+            self._grow()
         parts: Sequence[v1.Part] = chunk.parts
         if self._form is not None and parts and _text_form(part := parts[0]) == self._form:
             self._pieces.append(part.text)
@@ -262,7 +263,9 @@ class Text:
 
     def __init__(self, to: "Texts", text: str, last: bool) -> None:
         self.to, self.text, self.last = to, text, last
-        self.body = to._written(text.encode(), last)
+        said = text.encode()
+        head = to._heads.get(len(said)) if not last else None
+        self.body = b"".join((head or to._head(len(said), last), said, to._ends[last]))
         self.json: Any = None
 
     def join(self, fold: "Fold") -> None:
@@ -274,31 +277,39 @@ class Text:
         known.add(self.text, self.to.form)
 
 
+_SHORT: Final = 64
+"""Bytes of a text that is longer than most pieces."""
+
+
 class Texts:
     """The texts that continue an artifact, one after the other: what all of them say is made once. json: room for what
     a wire makes of that."""
 
-    __slots__ = ("_about", "_media", "_name", "artifact_id", "form", "json", "task_id")
+    __slots__ = ("_about", "_ends", "_heads", "_name", "artifact_id", "form", "json", "task_id")
 
     def __init__(self, task_id: str, context_id: str, artifact_id: str, media_type: str) -> None:
         self.task_id, self.artifact_id, self.form = task_id, artifact_id, (media_type, "")
         self._about = ids_of(task_id, context_id) + _ARTIFACT
         self._name = _field(_NAME, artifact_id.encode()) + _PARTS
-        self._media = _field(_MEDIA_TYPE, media_type.encode()) if media_type else b""
+        media = _field(_MEDIA_TYPE, media_type.encode()) if media_type else b""
+        self._ends = media + _APPEND, media + _APPEND + _LAST
+        self._heads: dict[int, bytes] = {}
         self.json: Any = None
 
-    def _written(self, text: bytes, last: bool) -> bytes:
-        """The bytes of an event: messages in messages, each behind its size."""
-        about, name, media, marks = self._about, self._name, self._media, _APPEND + _LAST if last else _APPEND
-        size = _size(len(text))
-        part = 1 + len(size) + len(text) + len(media)
+    def _head(self, length: int, last: bool) -> bytes:
+        """What is before a text of so many bytes: messages in messages, each behind its size. Pieces are mostly short,
+        so that there are few lengths."""
+        about, name, marks = self._about, self._name, len(_APPEND + _LAST) if last else len(_APPEND)
+        size = _size(length)
+        part = 1 + len(size) + length + len(self._ends[last]) - marks
         part_size = _size(part)
         artifact = len(name) + len(part_size) + part
         artifact_size = _size(artifact)
-        update = _size(len(about) + len(artifact_size) + artifact + len(marks))
-        return b"".join(
-            (ARTIFACT_UPDATE, update, about, artifact_size, name, part_size, _TEXT, size, text, media, marks)
-        )
+        update = _size(len(about) + len(artifact_size) + artifact + marks)
+        head = b"".join((ARTIFACT_UPDATE, update, about, artifact_size, name, part_size, _TEXT, size))
+        if length < _SHORT and not last:
+            self._heads[length] = head
+        return head
 
 
 def status_told(
