@@ -100,8 +100,8 @@ class Call:
     position: number of the event that a streaming method yielded last; the binding prints it as the SSE id.
     request_metadata: v0.3 request metadata without a place in v1.0 (L-14); empty in v1.0.
     attributes: room for interceptors to pass something on; empty by default.
-    takes_ready: whether the caller also takes a `Ready` for an answer, and `Event`s of a task for those of a stream;
-    default False.
+    takes_ready: whether the caller also takes a `Ready` or a `Stored` for an answer, and `Event`s of a task for those
+    of a stream; default False.
     path: of the HTTP request, still percent-encoded, below the place where the agent is; "" on gRPC.
     gives_request: whether nobody has a use for the request any more, so that whoever answers may keep it, which spares
     a copy of what may be large, and set the ids in its message; default False.

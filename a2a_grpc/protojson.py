@@ -20,7 +20,7 @@ from a2a_grpc.protojson_read import MAX_VIOLATIONS, decode_query, explain, fille
 from a2a_grpc.protojson_text import loads
 from a2a_grpc.protojson_values import MAX_DEPTH, join, json_of, struct_of, timestamp_text, value_of
 from a2a_grpc.protojson_write import PROTOJSON, Dialect, unfit, writer
-from a2a_grpc.ready import Ready
+from a2a_grpc.ready import Ready, Stored
 
 __all__ = [
     "MAX_DEPTH",
@@ -89,11 +89,11 @@ def decode(cls: type[_M], value: Any, path: str = "") -> _M:
 
 def encoder(
     cls: type[Message], always: frozenset[str] = frozenset(), kept: frozenset[str] = frozenset()
-) -> Callable[[Message | Ready], Any]:
+) -> Callable[[Message | Ready | Stored], Any]:
     """The compiled `encode` of one message type and one set of fields that are always written.
 
     kept: full names of message types, default none, whose JSON is kept while there is room, for who reads the same
-    again; values with them are for `dumps` only. A `Ready` is encoded, too, and kept.
+    again; values with them are for `dumps` only. A `Ready` is encoded, too, and kept; so is a `Stored`.
     """
     return writer(cls.DESCRIPTOR, always, kept)
 

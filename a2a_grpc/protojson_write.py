@@ -26,7 +26,7 @@ from a2a_grpc.protojson_values import (
     more,
     not_of,
 )
-from a2a_grpc.ready import Bounded, Kept, Ready
+from a2a_grpc.ready import Bounded, Kept, Ready, Stored
 
 _Found = list[tuple[str, str]]
 _Find = Callable[[Any], _Found | None]
@@ -56,17 +56,20 @@ def writer(
     always: frozenset[str],
     kept: frozenset[str] = frozenset(),
     dialect: Dialect = PROTOJSON,
-) -> Callable[[Message | Ready], Any]:
+) -> Callable[[Message | Ready | Stored], Any]:
     """The compiled `encode` of a type, for one set of fields that are always written. kept: full names of types whose
     JSON is kept by what the message says, for readers of the same; it stands in the value as ready bytes."""
     write = _writer(descriptor, always, kept, dialect)
     entries = _entries_writer(descriptor, always)
+    own = descriptor.full_name in kept
 
-    def encoded(message: Message | Ready) -> Any:
+    def encoded(message: Message | Ready | Stored) -> Any:
         try:
-            return write(message) if type(message) is not Ready else entries(message)
+            if type(message) is Ready:
+                return entries(message)
+            return write(message if own or type(message) is not Stored else message.message())
         except UnfitError:
-            wrong = unfit(message.message() if isinstance(message, Ready) else message)
+            wrong = unfit(message.message() if isinstance(message, Ready | Stored) else message)
         raise InvalidAgentResponseError(f"{wrong[0].field} {wrong[0].description}", violations=wrong)
 
     return encoded
@@ -76,8 +79,10 @@ def _keeping(write: Callable[[Any], Any]) -> Callable[[Any], Any]:
     known = Kept[orjson.Fragment]()
 
     def written(message: Any) -> Any:
-        body = message.SerializeToString()
-        return known.find(body) or _keep(known, body, write(message))
+        if type(message) is not Stored:
+            body = message.SerializeToString()
+            return known.find(body) or _keep(known, body, write(message))
+        return known.find(message.told) or _keep(known, message.told, write(message.message()))
 
     return written
 

@@ -31,7 +31,7 @@ from a2a_grpc.errors import (
 )
 from a2a_grpc.methods import missing
 from a2a_grpc.protojson import MAX_DEPTH, unfit
-from a2a_grpc.ready import Ready
+from a2a_grpc.ready import Ready, Stored
 from a2a_grpc.tasks.engine import Engine
 from a2a_grpc.tasks.feed import Hold
 from a2a_grpc.tasks.listing import cut
@@ -138,11 +138,12 @@ class A2AService(v1_grpc.A2AServiceServicer):
     # -- tasks
 
     async def GetTask(self, request: v1.GetTaskRequest, call: Call) -> v1.Task:
-        """The task as it is now (OP-GET-*, HIST-*)."""
+        """The task as it is now (OP-GET-*, HIST-*); a `Stored` for callers that take one."""
         self._enter(request, call)
         content.check_history(request)
-        view = await self._engine.view(self._scope(call), request.id)
-        return self._trimmed(view.task, request)
+        found: Any = await self._engine.answer(self._scope(call), request.id, self._history(request))
+        answer: v1.Task = found if call.takes_ready or type(found) is not Stored else found.message()
+        return answer
 
     async def ListTasks(self, request: v1.ListTasksRequest, call: Call) -> v1.ListTasksResponse:
         """A page of the caller's tasks, newest status first (LIST-*); a `Ready` for callers that take one."""

@@ -23,6 +23,7 @@ from a2a_grpc.errors import scrubbed
 from a2a_grpc.methods import METHODS
 from a2a_grpc.push_hosts import Outcome
 from a2a_grpc.python310_asyncio import timeout
+from a2a_grpc.ready import Stored
 from a2a_grpc.tasks.invoke import in_thread
 from a2a_grpc.tasks.state import state_name
 from a2a_grpc.tasks.store import Store
@@ -100,6 +101,7 @@ SUBJECTS: Final[Mapping[type, Callable[[Any], tuple[str, str]]]] = {
     v1.DeleteTaskPushNotificationConfigRequest: lambda asked: (asked.task_id, ""),
     v1.SendMessageResponse: lambda got: (got.task.id, got.task.context_id or got.message.context_id),
     v1.Task: lambda task: (task.id, task.context_id),
+    Stored: lambda stored: SUBJECTS[stored.kind](stored.message()),
     v1.StreamResponse: lambda event: (event.task.id, event.task.context_id or event.message.context_id),
 }
 """Task and context that a message is about, "" for none."""

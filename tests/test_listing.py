@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from a2a_grpc import ready
 from a2a_grpc.bindings.wire import ALWAYS, KEPT
 from a2a_grpc.protojson import decode, dumps, encode, encoder, loads
-from a2a_grpc.ready import Kept, Ready
-from a2a_grpc.tasks.listing import ROW_BYTES, Pages, cut, entries_of
+from a2a_grpc.ready import Kept, Ready, Stored
+from a2a_grpc.tasks.listing import ROW_BYTES, Pages, answer_of, cut, entries_of
 from a2a_grpc.tasks.store import Scope, TaskRow
 from tests.test_protojson_properties import FEW, members_of
 
@@ -61,6 +61,25 @@ def test_of_a_history_the_end_is_shown() -> None:
         [entry] = entries_of([row_of(task)], True, history)
         [found] = v1.ListTasksResponse.FromString(entry).tasks
         assert "".join(message.message_id for message in found.history) == expected
+
+
+@pytest.mark.requirement("OP-GET-01", "HIST-01", "HIST-02")
+@FEW
+@given(tasks=tasks, history=st.integers(0, 3))
+def test_a_task_that_is_read_again_says_what_it_says(tasks: list[v1.Task], history: int) -> None:
+    for task in tasks:
+        expected = shown(task, True, history)
+        first, again = answer_of(row_of(task), history), answer_of(row_of(task), history)
+        assert isinstance(again, Stored) and again.message() == v1.Task.FromString(again.body()) == expected
+        assert first == expected or isinstance(first, Stored)
+        for write in (encoder(v1.Task, kept=KEPT), encoder(v1.Task)):
+            for _ in range(2):
+                assert loads(dumps(write(again))) == loads(dumps(encode(expected)))
+
+
+def test_a_large_task_is_read_anew() -> None:
+    row = row_of(v1.Task(id="t", history=[v1.Message(message_id="m" * ready.LARGEST_KEPT)]))
+    assert isinstance(answer_of(row, 1), v1.Task) and isinstance(answer_of(row, 1), v1.Task)
 
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,6 +113,17 @@ async def test_a_trace_goes_from_the_caller_through_the_agent_to_the_webhook(bin
     assert (turn.attributes or {})["a2a.task.id"] == answer.task.id == (call.attributes or {})["a2a.task.id"]
 
 
+@pytest.mark.requirement("SEC-07")
+async def test_the_span_of_a_read_names_task_and_context_however_often_it_is_read() -> None:
+    watch = Watch()
+    async with serving(watch) as server, calling(server) as client:
+        task = (await client.send(said("hello"))).task
+        assert [await client.get(task.id) for _ in range(3)] == [task] * 3
+        await watch.until(lambda: len(watch.named("GetTask")) == 3)
+    told = [(span.attributes or {}) for span in watch.named("GetTask")]
+    assert [(each["a2a.task.id"], each["a2a.context.id"]) for each in told] == [(task.id, task.context_id)] * 3
+
+
 @pytest.mark.requirement("BL-53")
 async def test_functions_in_threads_go_on_with_the_trace() -> None:
     watch = Watch()

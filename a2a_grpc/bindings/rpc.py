@@ -42,7 +42,7 @@ from a2a_grpc.errors import (
 from a2a_grpc.methods import METHODS
 from a2a_grpc.protojson import unfit
 from a2a_grpc.python310_asyncio import uncancel
-from a2a_grpc.ready import Ready
+from a2a_grpc.ready import Ready, Stored
 from a2a_grpc.tasks.store import Event
 
 PACKAGES: Final[Mapping[str, ModuleType]] = {V1: v1_grpc, V03: v03_grpc}
@@ -62,6 +62,8 @@ MARK: Final = " [cut]"
 
 STOPPED: Final = "_ServerStoppedError"
 """What reading from a caller raises, by name, when grpcio has stopped meanwhile; grpcio itself knows what to do."""
+
+_READY: Final = frozenset({Ready, Stored})
 
 NOT_A_REQUEST: Final = "The bytes are not the request message of this method"
 
@@ -255,7 +257,7 @@ def _writer(row: descriptors.Method) -> Callable[[Any], bytes]:
     plain: Callable[[Any], bytes] = row.output.SerializeToString
     if row.server_streaming:
         return lambda event: event.body if type(event) is Event else plain(event)
-    return lambda answer: answer.body() if type(answer) is Ready else plain(answer)
+    return lambda answer: answer.body() if type(answer) in _READY else plain(answer)
 
 
 def cause(stream: Stream | None, fault: BaseException) -> A2AError:

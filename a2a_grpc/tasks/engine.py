@@ -25,11 +25,12 @@ from a2a_grpc.errors import (
 )
 from a2a_grpc.push import Deliverer
 from a2a_grpc.push_hosts import Poster
+from a2a_grpc.ready import Stored
 from a2a_grpc.tasks.bus import Bus
 from a2a_grpc.tasks.cancels import Cancels
 from a2a_grpc.tasks.feed import Feeds, Hold
 from a2a_grpc.tasks.handle import TurnEnded
-from a2a_grpc.tasks.listing import Page, Pages, entries_of, entry_of
+from a2a_grpc.tasks.listing import Page, Pages, answer_of, cut, entries_of, entry_of
 from a2a_grpc.tasks.posts import Posts
 from a2a_grpc.tasks.relay import Relays
 from a2a_grpc.tasks.run import Runtime, Started, Turn
@@ -405,6 +406,16 @@ class Engine:
             raise TaskNotFoundError
         return await shown(self.store, row, self.options.keep_status_messages, into=into)
 
+    async def answer(self, scope: Scope, task_id: str, history: int) -> v1.Task | Stored:
+        """The task as it is, with the last `history` messages at most. Raises TaskNotFoundError."""
+        if self._runtime.local(scope, task_id) is not None:
+            return cut((await self.view(scope, task_id, history=history > 0)).task, history)
+        if (row := await self.store.task(scope, task_id)) is None:
+            raise TaskNotFoundError
+        if row.folded == row.sequence:
+            return answer_of(row, history)
+        return cut((await shown(self.store, row, self.options.keep_status_messages)).task, history)
+
     async def settled(
         self,
         scope: Scope,
@@ -443,9 +454,8 @@ class Engine:
     async def list(self, scope: Scope, query: TaskQuery, history: int) -> Page:
         """A page of tasks, each with the last `history` messages at most (LIST-*)."""
         rows, total, more = await self.store.tasks(scope, query)
-        entries: Sequence[bytes] | None = self._pages.find(rows, query.artifacts, history)
-        if entries is None:
-            entries = await self._entries(rows, query.artifacts, history)
+        about = rows, query.artifacts, history
+        entries = self._pages.find(*about) or await self._entries(*about)
         return Page(entries, total, more, (rows[-1].status_ms, rows[-1].task_id) if rows else None)
 
     async def _entries(self, rows: Sequence[TaskRow], artifacts: bool, history: int) -> Sequence[bytes]:

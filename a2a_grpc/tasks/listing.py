@@ -1,4 +1,4 @@
-"""Tasks on a page: each as the bytes that it has in the answer, with as much of it as was asked for.
+"""Tasks that are read, alone or on a page: as the bytes that they have in the answer, with as much as was asked for.
 
 Laws: a task that rests is what its row says, and is not read again while that is kept; a task at work is folded by who
 asks. What is kept of a page is found by its rows, themselves, which stay as they are. Nothing here does I/O.
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from a2a_stubs import v1
 
-from a2a_grpc.ready import Bounded, Kept
+from a2a_grpc.ready import LARGEST_KEPT, Bounded, Kept, Stored
 from a2a_grpc.tasks.store import TaskRow
 
 
@@ -31,6 +31,25 @@ def cut(task: v1.Task, history: int) -> v1.Task:
     elif len(task.history) > history:
         del task.history[:-history]
     return task
+
+
+def answer_of(row: TaskRow, history: int) -> v1.Task | Stored:
+    """The task of a row that says all of it, with the last `history` messages at most: as it was told before, if that
+    is kept."""
+    body, kept = row.head + row.artifacts, _answers(history)
+    small = len(body) <= LARGEST_KEPT
+    if small and (told := kept.find(body)) is not None:
+        return Stored(v1.Task, told)
+    task = cut(v1.Task.FromString(body), history)
+    if small:
+        told = task.SerializeToString()
+        kept.keep(body, told, len(told))
+    return task
+
+
+@lru_cache(maxsize=4)
+def _answers(history: int) -> Kept[bytes]:
+    return Kept()
 
 
 def entry_of(task: bytes | v1.Task, history: int) -> bytes:

@@ -246,7 +246,7 @@ async def test_everybody_lists_their_own_tasks_only(cell: Cell) -> None:
 
 @LISTS
 @pytest.mark.requirement("LIST-01", "LIST-02", "LIST-08", "LIST-09", "LIST-14", "OP-GET-04")
-async def test_a_page_that_is_read_again_is_fresh_and_of_its_caller_alone(cell: Cell) -> None:
+async def test_what_is_read_again_is_fresh_and_of_its_caller_alone(cell: Cell) -> None:
     ann, bob = await cell.caller(fresh("ann")), await cell.caller(fresh("bob"))
     context = fresh("ctx")
     tasks: dict[str, v1.Task] = {}
@@ -259,6 +259,10 @@ async def test_a_page_that_is_read_again_is_fresh_and_of_its_caller_alone(cell: 
             assert {task.id: task.status for task in bare.tasks} == {name: tasks[name].status for name in tasks}
             assert not any(task.history or task.artifacts for task in bare.tasks)
             assert found.total_size == bare.total_size == len(tasks)
+            for name, told in tasks.items():
+                assert await ann.client.get(name) == told
+                assert spoken(await ann.client.get(name, 1)) == spoken(told)[-1:]
+                await bob.refuses(TaskNotFoundError, "GetTask", v1.GetTaskRequest(id=name))
             assert [task.context_id for task in (await page(bob)).tasks] == [foreign.context_id]
 
     foreign = await bob.task("echo theirs")
