@@ -82,6 +82,7 @@ class ServiceWire:
         carrier = wire.HttpRequest("", "", headers={name.lower(): value for name, value in headers.items()})
         call = wire.make_call(carrier, operation, GRPC, self._version, request, {})
         call.gives_request = False  # it is the caller's own, who may send it again
+        call.takes_ready = False
         return call
 
     async def unary(self, operation: str, request: Message, headers: Mapping[str, str]) -> Any:
@@ -96,7 +97,9 @@ class ServiceWire:
         events = getattr(self._service, operation)(request, call)
         try:
             async for event in events:
-                yield str(call.position), event
+                own = v1.StreamResponse()  # an event's message is that of its other readers, too
+                own.CopyFrom(event)
+                yield str(call.position), own
         finally:
             await events.aclose()
 

@@ -38,6 +38,23 @@ async def test_a_request_that_was_sent_is_still_the_senders_own(binding: str, ve
     assert len({task.id for task in tasks}) == len({task.context_id for task in tasks}) == 3
 
 
+@pytest.mark.parametrize("binding", [JSONRPC, GRPC])
+async def test_whatever_comes_in_memory_is_a_message_and_the_callers_own(binding: str) -> None:
+    """On each wire, as it would be behind a socket: who changes what was received changes it for nobody else."""
+    request = v1.SendMessageRequest(message={"message_id": "m1", "role": v1.ROLE_USER, "parts": [{"text": "chunks 3"}]})
+    async with connect(AGENTS["scenes"](), binding=binding) as client:
+        texts = []
+        async for event in client.events("SendStreamingMessage", request):
+            for part in event.artifact_update.artifact.parts:
+                texts.append(part.text)
+                part.text = "changed"
+        page = await client.call("ListTasks", v1.ListTasksRequest(include_artifacts=True))
+        task = await client.get(page.tasks[0].id)
+    assert texts == ["0 ", "1 ", "2 ", ""]
+    assert [part.text for part in task.artifacts[0].parts] == ["0 1 2 "]
+    assert list(page.tasks[0].artifacts) == list(task.artifacts)
+
+
 @pytest.mark.requirement("AUTH-01", "AUTH-03")
 async def test_a_server_for_tests_asks_for_what_it_is_told_to_ask_for() -> None:
     policy = ApiKey({hashed("key"): "alice"})
