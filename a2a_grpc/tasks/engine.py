@@ -465,7 +465,7 @@ class Engine:
             tasks = await asyncio.gather(*[self._listed(rows[at], artifacts) for at in busy])
             for at, task in zip(busy, tasks, strict=True):
                 entries[at] = entry_of(task, history)
-        elif self.store.lasting:
+        elif type(rows) is tuple:
             return self._pages.keep(rows, artifacts, history, entries)
         return entries
 

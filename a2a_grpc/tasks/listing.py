@@ -1,7 +1,7 @@
 """Tasks that are read, alone or on a page: as the bytes that they have in the answer, with as much as was asked for.
 
 Laws: a task that rests is what its row says, and is not read again while that is kept; a task at work is folded by who
-asks. What is kept of a page is found by its rows, themselves, which stay as they are. Nothing here does I/O.
+asks. What is kept of a page is found by its very rows, which stay as they are. Nothing here does I/O.
 """
 
 from collections.abc import Iterable, Sequence
@@ -87,17 +87,15 @@ ROW_BYTES: Final = 1024
 
 
 class Pages:
-    """The entries of pages that were given, for a store that hands out the same rows until they change (see
-    Store.lasting)."""
+    """The entries of pages that were given before, by their rows, which a store gives again (see TaskPage)."""
 
     def __init__(self) -> None:
-        self._kept: Bounded[tuple[int, int, bool, int], tuple[Sequence[TaskRow], tuple[bytes, ...]]] = Bounded()
+        self._kept: Bounded[tuple[int, bool, int], tuple[Sequence[TaskRow], tuple[bytes, ...]]] = Bounded()
 
     def find(self, rows: Sequence[TaskRow], artifacts: bool, history: int) -> tuple[bytes, ...] | None:
         """The entries of rows, None if they are not kept."""
-        # An id is that of no other row while its own is kept. Lists compare what is in them by identity first.
-        found = self._kept.find((id(rows[0]), len(rows), artifacts, history)) if rows else None
-        return found[1] if found is not None and found[0] == rows else None
+        found = self._kept.find((id(rows), artifacts, history))  # the id of no other while these are kept
+        return found[1] if found is not None else None
 
     def keep(
         self, rows: Sequence[TaskRow], artifacts: bool, history: int, entries: Iterable[bytes]
@@ -107,6 +105,5 @@ class Pages:
         size = sum(map(len, made))
         for row in rows:
             size += ROW_BYTES + len(row.head) + len(row.artifacts) + len(row.author_state)
-        if rows:
-            self._kept.put((id(rows[0]), len(rows), artifacts, history), (rows, made), size)
+        self._kept.put((id(rows), artifacts, history), (rows, made), size)
         return made

@@ -130,7 +130,6 @@ class MemoryStore:
     call `trim`. Used from one event loop; raises nothing but what Store names."""
 
     exclusive = True
-    lasting = True
 
     def __init__(self) -> None:
         self._tasks: dict[str, _Entry] = {}
@@ -279,7 +278,7 @@ class MemoryStore:
         if rows:
             if len(self._order.pages) >= MOST_PAGES:
                 self._order.pages.clear()
-            self._order.pages[label] = query, page
+            self._order.pages[label] = query, TaskPage(tuple(rows), page.total, page.more)
         return page
 
     async def renew(self, holder: str, until_ms: int, tokens: Mapping[str, int]) -> frozenset[str]:

@@ -52,7 +52,6 @@ class PostgresStore:
     """
 
     exclusive = False
-    lasting = False
 
     def __init__(self, url: str, *, connections: int = 10, timeout: float = 10.0, retry: float = 15.0) -> None:
         self._link = PostgresLink(url, connections, timeout, retry)

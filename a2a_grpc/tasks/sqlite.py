@@ -47,7 +47,6 @@ class SQLiteStore:
     """
 
     exclusive = True
-    lasting = False
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._file = SQLiteFile(os.fspath(path))

@@ -264,9 +264,13 @@ class TaskQuery(NamedTuple):
 
 
 class TaskPage(NamedTuple):
-    """Rows of a page, which nobody changes, how many tasks match without paging, and whether more rows follow."""
+    """Rows of a page, how many tasks match without paging, and whether more rows follow.
 
-    rows: list[TaskRow]
+    The rows are a tuple if they were given before and will be given again, the very same tuple, until one of them
+    changes: what is made of them can be kept.
+    """
+
+    rows: Sequence[TaskRow]
     total: int
     more: bool
 
@@ -337,12 +341,9 @@ class Store(Protocol):
     """Keeps tasks, their events and everything beside them. Methods may be called concurrently.
 
     exclusive: True when only one process can serve from it: then every lease of another holder is dead.
-    lasting: True when a task's row is handed out as the same object until it changes, so that what was made of some
-    rows can be found by them.
     """
 
     exclusive: bool
-    lasting: bool
 
     def now_ms(self) -> int:
         """The time, in ms since 1970, by which everything in the store is dated, whichever process asks."""

@@ -252,7 +252,7 @@ async def test_what_is_read_again_is_fresh_and_of_its_caller_alone(cell: Cell) -
     tasks: dict[str, v1.Task] = {}
 
     async def looks() -> None:
-        for _ in range(2):
+        for _ in range(3):  # read, given again, kept
             found = await page(ann, context_id=context, include_artifacts=True)
             assert {task.id: task for task in found.tasks} == tasks
             bare = await page(ann, context_id=context, history_length=0)
