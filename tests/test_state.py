@@ -11,8 +11,6 @@ from a2a_grpc.tasks.state import (
     TERMINAL,
     TRANSITIONS,
     Fold,
-    Text,
-    Texts,
     ids_of,
     message_told,
     set_status,
@@ -25,6 +23,7 @@ from a2a_grpc.tasks.state import (
     status_told,
 )
 from a2a_grpc.tasks.store import Event, Scope, TaskRow
+from a2a_grpc.tasks.told import Text, Texts
 
 STATES = range(1, 9)
 S, W, C, F, X, N, R, A = STATES  # in the order of the proto: submitted, working ... input and auth required

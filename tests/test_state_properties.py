@@ -9,8 +9,9 @@ from a2a_stubs import google, v1
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from a2a_grpc.tasks.state import Fold, Text, Texts, ids_of, message_told, status_told
+from a2a_grpc.tasks.state import Fold, ids_of, message_told, status_told
 from a2a_grpc.tasks.store import Event, Scope, TaskRow
+from a2a_grpc.tasks.told import Text, Texts
 
 Step = tuple[str, Any]
 

@@ -13,8 +13,8 @@ from a2a_grpc.config import Options
 from a2a_grpc.methods import METHODS
 from a2a_grpc.protojson import dumps
 from a2a_grpc.python310_asyncio import uncancel
-from a2a_grpc.tasks.state import Text, Texts
 from a2a_grpc.tasks.store import Event
+from a2a_grpc.tasks.told import Text, Texts
 
 
 def asked(header="", query=""):

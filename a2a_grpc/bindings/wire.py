@@ -42,8 +42,8 @@ from a2a_grpc.errors import A2AError, InternalError, InvalidParamsError, Version
 from a2a_grpc.methods import Method
 from a2a_grpc.protojson import Mould, decoder, encoder
 from a2a_grpc.python310_asyncio import cancelling
-from a2a_grpc.tasks.state import Text
 from a2a_grpc.tasks.store import Event
+from a2a_grpc.tasks.told import Text
 
 VERSION_HEADER: Final = "a2a-version"
 """Name of the version's header, and in any case of its query parameter (VER-03)."""

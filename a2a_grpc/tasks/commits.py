@@ -26,7 +26,6 @@ from a2a_grpc.tasks.start import Start, failure
 from a2a_grpc.tasks.state import (
     INTERRUPTED,
     TRANSITIONS,
-    Text,
     ids_of,
     state_name,
     status_ms,
@@ -34,6 +33,7 @@ from a2a_grpc.tasks.state import (
     status_told,
 )
 from a2a_grpc.tasks.store import Change, Dedupe, Duplicate, Event, LeaseTaken, Snapshot, Store, StoreError
+from a2a_grpc.tasks.told import Text
 
 log: Final = logging.getLogger("a2a_grpc")
 

@@ -20,7 +20,7 @@ from a2a_grpc.python310 import Self
 from a2a_grpc.tasks.context import Context
 from a2a_grpc.tasks.parts import add_parts, agent_message
 from a2a_grpc.tasks.start import new_id
-from a2a_grpc.tasks.state import Text, Texts
+from a2a_grpc.tasks.told import Text, Texts
 
 SCHEMA_TYPE: Final = "application/schema+json"
 """Media type of the data part that holds the JSON Schema of a question."""

@@ -152,31 +152,27 @@ class _Artifact:
         return self._whole
 
 
-def _tag(kind: type[Message], name: str, wire_type: int = 2) -> bytes:
-    """What stands before a field."""
+def tag_of(kind: type[Message], name: str, wire_type: int = 2) -> bytes:
+    """What stands before a field in bytes."""
     return bytes((kind.DESCRIPTOR.fields_by_name[name].number << 3 | wire_type,))
 
 
-_ID, _CONTEXT = _tag(v1.Task, "id"), _tag(v1.Task, "context_id")  # the same in each event about a task
-_STATUS, _HISTORY = _tag(v1.Task, "status"), _tag(v1.Task, "history")
-_ARTIFACTS, _METADATA = _tag(v1.Task, "artifacts"), _tag(v1.Task, "metadata")
+_ID, _CONTEXT = tag_of(v1.Task, "id"), tag_of(v1.Task, "context_id")  # the same in each event about a task
+_STATUS, _HISTORY = tag_of(v1.Task, "status"), tag_of(v1.Task, "history")
+_ARTIFACTS, _METADATA = tag_of(v1.Task, "artifacts"), tag_of(v1.Task, "metadata")
 _ABOUT: Final = (_ID, _CONTEXT, _METADATA)
-_STATE, _TIMESTAMP = _tag(v1.TaskStatus, "state", 0), _tag(v1.TaskStatus, "timestamp")
-_WORDS: Final = _tag(v1.TaskStatus, "message")
-_SECONDS, _NANOS = _tag(google.Timestamp, "seconds", 0), _tag(google.Timestamp, "nanos", 0)
-_NEW_STATUS, _ABOUT_STATUS = (_tag(v1.TaskStatusUpdateEvent, name) for name in ("status", "metadata"))
+_STATE, _TIMESTAMP = tag_of(v1.TaskStatus, "state", 0), tag_of(v1.TaskStatus, "timestamp")
+_WORDS: Final = tag_of(v1.TaskStatus, "message")
+_SECONDS, _NANOS = tag_of(google.Timestamp, "seconds", 0), tag_of(google.Timestamp, "nanos", 0)
+_NEW_STATUS, _ABOUT_STATUS = (tag_of(v1.TaskStatusUpdateEvent, name) for name in ("status", "metadata"))
 TASK, MESSAGE, STATUS_UPDATE, ARTIFACT_UPDATE = (
-    _tag(v1.StreamResponse, name) for name in ("task", "message", "status_update", "artifact_update")
+    tag_of(v1.StreamResponse, name) for name in ("task", "message", "status_update", "artifact_update")
 )
 """What the bytes of an event begin with, by its kind."""
-_ARTIFACT = _tag(v1.TaskArtifactUpdateEvent, "artifact")
-_APPEND, _LAST = (_tag(v1.TaskArtifactUpdateEvent, name, 0) + b"\1" for name in ("append", "last_chunk"))
-_NAME, _PARTS = (_tag(v1.Artifact, name) for name in ("artifact_id", "parts"))
-_TEXT, _MEDIA_TYPE = (_tag(v1.Part, name) for name in ("text", "media_type"))
 _SIZES: Final = [bytes((size,)) for size in range(128)]
 
 
-def _size(size: int) -> bytes:
+def size_of(size: int) -> bytes:
     """A number, such as the length of a message before its bytes."""
     if size < 128:
         return _SIZES[size]
@@ -187,19 +183,19 @@ def _size(size: int) -> bytes:
     return bytes((*lead, size))
 
 
-def _field(tag: bytes, *pieces: bytes) -> bytes:
-    """The bytes of a message in a field."""
-    return b"".join((tag, _size(sum(map(len, pieces))), *pieces))
+def field_of(tag: bytes, *pieces: bytes) -> bytes:
+    """The bytes of a message, or of a text, in a field."""
+    return b"".join((tag, size_of(sum(map(len, pieces))), *pieces))
 
 
 @lru_cache(maxsize=4)
 def _seconds(seconds: int) -> bytes:
-    return _SECONDS + _size(seconds) if seconds else b""
+    return _SECONDS + size_of(seconds) if seconds else b""
 
 
 @lru_cache(maxsize=1000)
 def _nanos(ms: int) -> bytes:
-    return _NANOS + _size(ms * 1_000_000) if ms else b""
+    return _NANOS + size_of(ms * 1_000_000) if ms else b""
 
 
 def _span(body: bytes, at: int) -> tuple[int, int]:
@@ -216,7 +212,7 @@ def _span(body: bytes, at: int) -> tuple[int, int]:
 
 def ids_of(task_id: str, context_id: str) -> bytes:
     """The ids of a task as they stand in it, and in each event about it."""
-    return _field(_ID, task_id.encode()) + _field(_CONTEXT, context_id.encode())
+    return field_of(_ID, task_id.encode()) + field_of(_CONTEXT, context_id.encode())
 
 
 class _Status:
@@ -229,7 +225,7 @@ class _Status:
         if body is None:
             seconds, nanos = _seconds(at_ms // 1000), _nanos(at_ms % 1000)
             time = _TIMESTAMP + _SIZES[len(seconds) + len(nanos)] + seconds + nanos
-            words = _field(_WORDS, message) if message is not None else b""
+            words = field_of(_WORDS, message) if message is not None else b""
             body = _STATE + _SIZES[state] + words + time
         self.body = body
 
@@ -252,64 +248,7 @@ class _Said:
         self.body = body
 
     def join(self, fold: "Fold") -> None:
-        fold._said += (_HISTORY + _size(len(self.body)), self.body)
-
-
-class Text:
-    """What is written: a text that continues an artifact. json: room for what a wire makes of it."""
-
-    __slots__ = ("body", "json", "last", "text", "to")
-    state = at_ms = 0
-
-    def __init__(self, to: "Texts", text: str, last: bool) -> None:
-        self.to, self.text, self.last = to, text, last
-        said = text.encode()
-        head = to._heads.get(len(said)) if not last else None
-        self.body = b"".join((head or to._head(len(said), last), said, to._ends[last]))
-        self.json: Any = None
-
-    def join(self, fold: "Fold") -> None:
-        """Go into the task of a fold."""
-        known = fold._artifacts.get(self.to.artifact_id)
-        if known is None:
-            log.warning(_UNKNOWN, self.to.task_id, self.to.artifact_id)
-            known = fold._artifacts[self.to.artifact_id] = _Artifact(v1.Artifact(artifact_id=self.to.artifact_id))
-        known.add(self.text, self.to.form)
-
-
-_SHORT: Final = 64
-"""Bytes of a text that is longer than most pieces."""
-
-
-class Texts:
-    """The texts that continue an artifact, one after the other: what all of them say is made once. json: room for what
-    a wire makes of that."""
-
-    __slots__ = ("_about", "_ends", "_heads", "_name", "artifact_id", "form", "json", "task_id")
-
-    def __init__(self, task_id: str, context_id: str, artifact_id: str, media_type: str) -> None:
-        self.task_id, self.artifact_id, self.form = task_id, artifact_id, (media_type, "")
-        self._about = ids_of(task_id, context_id) + _ARTIFACT
-        self._name = _field(_NAME, artifact_id.encode()) + _PARTS
-        media = _field(_MEDIA_TYPE, media_type.encode()) if media_type else b""
-        self._ends = media + _APPEND, media + _APPEND + _LAST
-        self._heads: dict[int, bytes] = {}
-        self.json: Any = None
-
-    def _head(self, length: int, last: bool) -> bytes:
-        """What is before a text of so many bytes: messages in messages, each behind its size. Pieces are mostly short,
-        so that there are few lengths."""
-        about, name, marks = self._about, self._name, len(_APPEND + _LAST) if last else len(_APPEND)
-        size = _size(length)
-        part = 1 + len(size) + length + len(self._ends[last]) - marks
-        part_size = _size(part)
-        artifact = len(name) + len(part_size) + part
-        artifact_size = _size(artifact)
-        update = _size(len(about) + len(artifact_size) + artifact + marks)
-        head = b"".join((ARTIFACT_UPDATE, update, about, artifact_size, name, part_size, _TEXT, size))
-        if length < _SHORT and not last:
-            self._heads[length] = head
-        return head
+        fold._said += (_HISTORY + size_of(len(self.body)), self.body)
 
 
 def status_told(
@@ -322,15 +261,15 @@ def status_told(
 ) -> Event:
     """The event of a new status; as `status_event`, without the message nobody may want. ids: see `ids_of`."""
     status = _Status(state, at_ms, None if message is None else message.SerializeToString())
-    about = b"" if metadata is None else _field(_ABOUT_STATUS, metadata.SerializeToString())
+    about = b"" if metadata is None else field_of(_ABOUT_STATUS, metadata.SerializeToString())
     body = status.body
-    return Event(sequence, None, _field(STATUS_UPDATE, ids, _NEW_STATUS, _size(len(body)), body, about), status)
+    return Event(sequence, None, field_of(STATUS_UPDATE, ids, _NEW_STATUS, size_of(len(body)), body, about), status)
 
 
 def message_told(sequence: int, message: v1.Message) -> Event:
     """The event of what a user says later."""
     body = message.SerializeToString()
-    return Event(sequence, None, _field(MESSAGE, body), _Said(body))
+    return Event(sequence, None, field_of(MESSAGE, body), _Said(body))
 
 
 def _text_form(part: v1.Part) -> tuple[str, str] | None:
@@ -369,9 +308,9 @@ class Fold:
         self._about = ids
         self._status = _Status(v1.TASK_STATE_SUBMITTED, at_ms, None)
         said = message.SerializeToString()
-        self._said = [_HISTORY + _size(len(said)), said]
+        self._said = [_HISTORY + size_of(len(said)), said]
         self._mark, self.sequence = 2, 1
-        return Event(1, None, _field(TASK, *self._lead(), *self._said), self._status)
+        return Event(1, None, field_of(TASK, *self._lead(), *self._said), self._status)
 
     @classmethod
     def of(cls, row: TaskRow, keep_status_messages: bool = True) -> "Fold":
@@ -442,7 +381,7 @@ class Fold:
         if self._status is None:
             return (self._about,)
         status = self._status.body
-        return _STATUS, _size(len(status)), status, self._about
+        return _STATUS, size_of(len(status)), status, self._about
 
     def head(self) -> bytes:
         """The serialised task without artifacts."""
@@ -454,9 +393,17 @@ class Fold:
         """A serialised task of nothing but the artifacts."""
         if self._tail is None:
             self._tail = b"".join(
-                [_field(_ARTIFACTS, artifact.whole().SerializeToString()) for artifact in self._artifacts.values()]
+                [field_of(_ARTIFACTS, artifact.whole().SerializeToString()) for artifact in self._artifacts.values()]
             )
         return self._tail
+
+    def write(self, task_id: str, artifact_id: str, text: str, form: tuple[str, str]) -> None:
+        """Let an artifact go on with a text. form: media type and file name."""
+        known = self._artifacts.get(artifact_id)
+        if known is None:
+            log.warning(_UNKNOWN, task_id, artifact_id)
+            known = self._artifacts[artifact_id] = _Artifact(v1.Artifact(artifact_id=artifact_id))
+        known.add(text, form)
 
     def _task(self, payload: v1.StreamResponse) -> None:
         task = v1.Task()
@@ -473,7 +420,7 @@ class Fold:
 
     def _replace(self, status: _Status) -> None:
         if self.keep and self._status is not None and self._status.message is not None:
-            self._said.insert(self._mark, _field(_HISTORY, self._status.message))
+            self._said.insert(self._mark, field_of(_HISTORY, self._status.message))
         self._status, self._mark = status, len(self._said)
 
     def _artifact(self, payload: v1.StreamResponse) -> None:
