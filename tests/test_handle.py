@@ -181,6 +181,36 @@ async def test_a_whole_artifact_keeps_what_it_says_about_itself() -> None:
     assert (second.name, second.parts[0].media_type, second.metadata["k"]) == ("data", "application/json", 1)
 
 
+@pytest.mark.requirement("DATA-07", "OP-SEND-18")
+@pytest.mark.parametrize("text", ["", "ä\0😀", "x" * 100_000])
+async def test_a_text_keeps_what_is_said_of_its_artifact(text: str) -> None:
+    about: dict[str, Any] = {"name": "n", "description": "d", "metadata": {"k": "v"}, "extensions": ["urn:x"]}
+
+    async def adds(task: TaskHandle) -> None:
+        await task.add_artifact(text, id="a1", media_type="text/markdown", **about)
+        out = task.artifact(id="a2", media_type="text/markdown", **about)
+        await out.write(text)
+        await out.write(" and more", last=True)
+
+    first, second = (await run(adds)).artifacts
+    part = v1.Part(text=text, media_type="text/markdown")
+    assert first == v1.Artifact(artifact_id="a1", parts=[part], **about)
+    part.text += " and more"
+    assert second == v1.Artifact(artifact_id="a2", parts=[part], **about)
+
+
+@pytest.mark.requirement("BL-26")
+@pytest.mark.parametrize("where", ["value", "id", "name", "media_type"])
+async def test_an_artifact_with_half_a_character_is_refused_at_the_call(where: str) -> None:
+    async def breaks(task: TaskHandle) -> str:
+        with pytest.raises(UnicodeEncodeError, match="surrogates not allowed"):
+            await task.add_artifact(**{"value": "text", where: "\ud800"})
+        return "fine"
+
+    task = await run(breaks)
+    assert task.status.state == COMPLETED and texts(task) == ["fine"]
+
+
 @pytest.mark.requirement("STREAM-07", "STREAM-08", "BL-15", "BL-31")
 async def test_an_artifact_can_be_written_replaced_and_marked_as_complete() -> None:
     async def writes(task: TaskHandle) -> None:

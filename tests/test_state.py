@@ -1,6 +1,7 @@
 """The table of states, row by row, and the fold of events."""
 
 import logging
+from typing import Any
 
 import pytest
 from a2a_stubs import google, v1
@@ -23,7 +24,7 @@ from a2a_grpc.tasks.state import (
     status_told,
 )
 from a2a_grpc.tasks.store import Event, Scope, TaskRow
-from a2a_grpc.tasks.told import Text, Texts
+from a2a_grpc.tasks.told import First, Text, Texts, about_of
 
 STATES = range(1, 9)
 S, W, C, F, X, N, R, A = STATES  # in the order of the proto: submitted, working ... input and auth required
@@ -267,6 +268,33 @@ def test_a_text_that_goes_on_is_the_same_event_as_its_message(before: v1.Part, m
         assert state_after(event) == state_after(Event(number, None, event.body)) == state_of(meant) == 0
         quick.apply(event)
         slow.apply(Event(number, meant))
+        assert quick.task() == slow.task() and quick.artifacts() == slow.artifacts()
+
+
+@pytest.mark.requirement("STREAM-07", "STREAM-09")
+@pytest.mark.parametrize("about", [{}, {"name": "n", "description": "ä" * 200, "extensions": ["urn:x"]}])
+@pytest.mark.parametrize("media_type", ["", "text/html"])
+@pytest.mark.parametrize("last", [True, False])
+@pytest.mark.parametrize("text", ["", "x", "\0", "ä" * 64, "😀" * 5_000, "x" * 3_000_000])
+def test_a_text_that_begins_an_artifact_is_the_same_event_as_its_message(
+    about: dict[str, Any], media_type: str, last: bool, text: str
+) -> None:
+    first = opened("u1")
+    quick, slow = fold(first), fold(first)
+    begun = First(ids_of("t", "c" * 200), "a", about_of(about), text, media_type, last)
+    event, meant = Event(2, None, begun.body, begun), _chunk("a", v1.Part(text=text), append=False, last=last)
+    meant.artifact_update.artifact.parts[0].media_type = media_type
+    meant.artifact_update.artifact.MergeFrom(v1.Artifact(**about))
+    assert event.body == meant.SerializeToString() and event.payload == meant
+    assert state_after(event) == state_after(Event(2, None, event.body)) == state_of(meant) == 0
+    quick.apply(event)
+    slow.apply(Event(2, meant))
+    assert quick.task() == slow.task() and quick.artifacts() == slow.artifacts()
+    written = Text(Texts("t", "c" * 200, "a", ""), " more", False)
+    for number, later in enumerate([chunk("a"), chunk("b", name="b"), chunk("new", append=False)], 3):
+        for one in (quick, slow):
+            one.apply(Event(2 * number, later))
+            one.apply(Event(2 * number + 1, None, written.body, written))
         assert quick.task() == slow.task() and quick.artifacts() == slow.artifacts()
 
 

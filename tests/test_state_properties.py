@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from a2a_grpc.tasks.state import Fold, ids_of, message_told, status_told
 from a2a_grpc.tasks.store import Event, Scope, TaskRow
-from a2a_grpc.tasks.told import Text, Texts
+from a2a_grpc.tasks.told import First, Text, Texts, about_of
 
 Step = tuple[str, Any]
 
@@ -103,6 +103,15 @@ MESSAGES = st.builds(
     STRUCTS,
     st.booleans(),
 )
+ABOUTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": st.sampled_from(["", "name"]),
+        "description": st.text(max_size=3),
+        "metadata": STRUCTS.filter(lambda about: about is not None),
+        "extensions": st.just(["urn:x"]),
+    },
+)
 STATES = st.integers(1, 8)
 STATUSES = st.builds(
     lambda state, ms, words, more: _with_unknown(_status(state, ms, words), more),
@@ -148,6 +157,7 @@ LATER = st.one_of(
     _step("chunk", ARTIFACTS, st.booleans()),
     _step("chunk", ARTIFACTS, st.just(True)),
     _step("text", IDS, st.sampled_from(["a", "b"]), st.sampled_from(["", "", "text/html"]), TEXTS, st.booleans()),
+    _step("first", IDS, st.sampled_from(["a", "b"]), ABOUTS, st.sampled_from(["", "text/html"]), TEXTS, st.booleans()),
     _step("task", TASKS),
     st.sampled_from([("stored", ()), ("stored before", ()), ("again", ())]),
 )
@@ -187,6 +197,14 @@ MEANT: dict[str, Callable[..., v1.StreamResponse]] = {
             "last_chunk": last,
         }
     ),
+    "first": lambda task_id, name, about, media, text, last: v1.StreamResponse(
+        artifact_update={
+            "task_id": task_id,
+            "context_id": "c",
+            "artifact": {"artifact_id": name, "parts": [{"text": text, "media_type": media}], **about},
+            "last_chunk": last,
+        }
+    ),
     "task": lambda task: v1.StreamResponse(task=task),
 }
 """What each step means, as a message."""
@@ -205,6 +223,10 @@ def _event(fold: Fold, kind: str, number: int, what: Any) -> Event:
         task_id, name, media, text, last = what
         written = Text(Texts(task_id, "c", name, media), text, last)
         return Event(number, None, written.body, written)
+    if kind == "first":
+        task_id, name, about, media, text, last = what
+        begun = First(ids_of(task_id, "c"), name, about_of(about), text, media, last)
+        return Event(number, None, begun.body, begun)
     return message_told(number, *what) if kind == "said" else Event(number, MEANT[kind](*what))
 
 

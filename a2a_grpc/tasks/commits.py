@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import orjson
 from a2a_stubs import v1
+from google.protobuf.message import Message
 
 from a2a_grpc.config import Options
 from a2a_grpc.errors import InternalError, UnavailableError
@@ -33,7 +34,7 @@ from a2a_grpc.tasks.state import (
     status_told,
 )
 from a2a_grpc.tasks.store import Change, Dedupe, Duplicate, Event, LeaseTaken, Snapshot, Store, StoreError
-from a2a_grpc.tasks.told import Text
+from a2a_grpc.tasks.told import First, Text
 
 log: Final = logging.getLogger("a2a_grpc")
 
@@ -155,6 +156,13 @@ class Commits(ABC):
             feed.reach(self.durable - len(self._batch))
             feed.publish(self._batch, self._batch_size)
 
+    @property
+    def ids(self) -> bytes:
+        """The ids of the task as its events have them."""
+        if not self._ids:
+            self._ids = ids_of(self.task_id, self.context_id)
+        return self._ids
+
     @abstractmethod
     def stop(self, reason: Exception) -> None:
         """Break off (see Turn)."""
@@ -202,8 +210,7 @@ class Commits(ABC):
 
     def _status(self, state: int, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> Event:
         about = None if metadata is None else struct_of(metadata)
-        ids = self._ids or ids_of(self.task_id, self.context_id)
-        return status_told(self.sequence + 1, ids, state, self._now(), message, about)
+        return status_told(self.sequence + 1, self.ids, state, self._now(), message, about)
 
     def _now(self) -> int:
         """The time for a new status: never before that of an earlier one."""
@@ -213,8 +220,7 @@ class Commits(ABC):
     def _open(self) -> None:
         """Say what the turn begins with; whoever comes first to speak does."""
         says, self._says = self._says, None
-        self._ids = ids_of(self.task_id, self.context_id)
-        for event in says(self.fold, self._ids) if says is not None else ():
+        for event in says(self.fold, self.ids) if says is not None else ():
             self._emit(event)
 
     def _emit(self, event: Event, state: int = 0) -> int:
@@ -228,14 +234,14 @@ class Commits(ABC):
             self._state = state
         return event.sequence
 
-    async def put(self, said: v1.StreamResponse | Text) -> None:
+    async def put(self, said: v1.StreamResponse | First | Text) -> None:
         """Emit an event after which the function goes on; it waits here while too much waits for the store."""
         if self.ending or self.stopped or asyncio.get_running_loop() is not self._loop:
             await self._check(0)
         if self._says is not None:
             self._open()
         number = self.sequence + 1
-        self._emit(Event(number, None, said.body, said) if isinstance(said, Text) else Event(number, said))
+        self._emit(Event(number, said) if isinstance(said, Message) else Event(number, None, said.body, said))
         if self._full():
             await self._until(self._pending[0].sequence)
 

@@ -20,7 +20,7 @@ from a2a_grpc.python310 import Self
 from a2a_grpc.tasks.context import Context
 from a2a_grpc.tasks.parts import add_parts, agent_message
 from a2a_grpc.tasks.start import new_id
-from a2a_grpc.tasks.told import Text, Texts
+from a2a_grpc.tasks.told import First, Text, Texts, about_of
 
 SCHEMA_TYPE: Final = "application/schema+json"
 """Media type of the data part that holds the JSON Schema of a question."""
@@ -79,8 +79,9 @@ class Inbox:
 
 class Acts(Protocol):
     """A turn, as the handle needs it: `call` and `request` that started it, ids of the message set; `task_id` and
-    `context_id` of its task; `attempt`, see TaskHandle; `answering`: the message answers a question;
-    `cancel_request`: None until there is one; `author_state`, `history`, `context`: see TaskHandle."""
+    `context_id` of its task, `ids`: both as events have them; `attempt`, see TaskHandle; `answering`: the message
+    answers a question; `cancel_request`: None until there is one; `author_state`, `history`, `context`: see
+    TaskHandle."""
 
     call: Call
     request: v1.SendMessageRequest
@@ -89,6 +90,10 @@ class Acts(Protocol):
     attempt: int
     answering: bool
     cancel_request: v1.CancelTaskRequest | None
+
+    @property
+    def ids(self) -> bytes:
+        """The ids of the task, see state.ids_of."""
 
     @property
     def author_state(self) -> dict[str, Any]:
@@ -108,7 +113,7 @@ class Acts(Protocol):
     async def work(self, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None:
         """Emit WORKING."""
 
-    async def put(self, said: v1.StreamResponse | Text) -> None:
+    async def put(self, said: v1.StreamResponse | First | Text) -> None:
         """Emit an artifact event."""
 
     async def end(self, state: int, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None:
@@ -156,13 +161,11 @@ class Output:
     async def _put(self, value: Any, append: bool, last: bool) -> None:
         if self._done:
             raise InvalidAgentResponseError("the artifact has had its last chunk")
-        payload = _chunk(self._acts, self.id, {} if append else self._about, value, self._media_type, append, last)
-        self._begun, self._done = True, last
-        if not isinstance(value, str):
-            self._text = payload.artifact_update.artifact.parts[-1].WhichOneof("content") == "text"
-        else:
-            self._text = True
-        await self._acts.put(payload)
+        said = _chunk(self._acts, self.id, {} if append else self._about, value, self._media_type, append, last)
+        self._begun, self._done, self._text = True, last, True
+        if isinstance(said, v1.StreamResponse):
+            self._text = said.artifact_update.artifact.parts[-1].WhichOneof("content") == "text"
+        await self._acts.put(said)
 
     async def close(self) -> None:
         """Mark the end, as leaving the block does."""
@@ -431,8 +434,10 @@ def _about(
 
 def _chunk(
     acts: Acts, identity: str, about: Mapping[str, Any], value: Any, media_type: str, append: bool, last: bool
-) -> v1.StreamResponse:
+) -> v1.StreamResponse | First:
     """The event that begins an artifact, or adds to it."""
+    if type(value) is str and not append and type(identity) is type(media_type) is str:
+        return First(acts.ids, identity, about_of(about), value, media_type, last)
     payload = v1.StreamResponse()
     update = payload.artifact_update
     update.task_id, update.context_id = acts.task_id, acts.context_id

@@ -98,41 +98,44 @@ _UNKNOWN: Final = "task %s: chunk for an unknown artifact %s begins it (I-68)"
 
 class _Artifact:
     """An artifact that grows: text that only continues its last part waits in `pieces` until it is looked at. What is
-    given first is copied when something is appended, for it belongs to an event."""
+    given first is a message, which is copied when something is appended, for it belongs to an event; or it is the bytes
+    of one, which then are read."""
 
-    __slots__ = ("_form", "_own", "_pieces", "_whole")
+    __slots__ = ("_first", "_form", "_pieces", "_whole")
 
-    def __init__(self, first: v1.Artifact) -> None:
-        self._whole = first
-        self._own = False
+    def __init__(self, first: v1.Artifact | bytes) -> None:
+        self._first: v1.Artifact | bytes | None = first
         self._pieces: list[str] = []
         self._form: tuple[str, str] | None = None
 
     def _grow(self) -> None:
         """Have the artifact to oneself."""
-        first, self._whole, self._own = self._whole, v1.Artifact(), True
-        self._whole.CopyFrom(first)
-        self._form = _text_form(first.parts[-1]) if first.parts else None
+        first, self._first, self._whole = self._first, None, v1.Artifact()
+        if isinstance(first, bytes):
+            self._whole.MergeFromString(first)
+        elif first is not None:
+            self._whole.CopyFrom(first)
+        self._form = _text_form(self._whole.parts[-1]) if self._whole.parts else None
 
     def add(self, text: str, form: tuple[str, str]) -> None:
         """Append a part that is text."""
-        if not self._own:
+        if self._first is not None:
             self._grow()
         if self._form == form:
             self._pieces.append(text)
         else:
-            self.whole().parts.add(text=text, media_type=form[0], filename=form[1])
+            self._joined().parts.add(text=text, media_type=form[0], filename=form[1])
             self._form = form
 
     def append(self, chunk: v1.Artifact) -> None:
-        if not self._own:
+        if self._first is not None:
             self._grow()
         parts: Sequence[v1.Part] = chunk.parts
         if self._form is not None and parts and _text_form(part := parts[0]) == self._form:
             self._pieces.append(part.text)
             parts = parts[1:] if len(parts) > 1 else ()
         if parts:
-            whole = self.whole()
+            whole = self._joined()
             whole.parts.extend(parts)
             self._form = _text_form(whole.parts[-1])
         if chunk.name:
@@ -144,12 +147,20 @@ class _Artifact:
         if chunk.extensions:
             self._whole.extensions.extend(uri for uri in chunk.extensions if uri not in self._whole.extensions)
 
-    def whole(self) -> v1.Artifact:
+    def _joined(self) -> v1.Artifact:
+        """What is one's own."""
         if self._pieces:
             last = self._whole.parts[-1]
             last.text = "".join((last.text, *self._pieces))
             self._pieces.clear()
         return self._whole
+
+    def body(self) -> bytes:
+        """The serialised artifact."""
+        first = self._first
+        if first is None:
+            return self._joined().SerializeToString()
+        return first if isinstance(first, bytes) else first.SerializeToString()
 
 
 def tag_of(kind: type[Message], name: str, wire_type: int = 2) -> bytes:
@@ -392,10 +403,12 @@ class Fold:
     def artifacts(self) -> bytes:
         """A serialised task of nothing but the artifacts."""
         if self._tail is None:
-            self._tail = b"".join(
-                [field_of(_ARTIFACTS, artifact.whole().SerializeToString()) for artifact in self._artifacts.values()]
-            )
+            self._tail = b"".join([field_of(_ARTIFACTS, artifact.body()) for artifact in self._artifacts.values()])
         return self._tail
+
+    def begin(self, artifact_id: str, artifact: bytes) -> None:
+        """Have a serialised artifact, in the place of one that has the same id."""
+        self._artifacts[artifact_id] = _Artifact(artifact)
 
     def write(self, task_id: str, artifact_id: str, text: str, form: tuple[str, str]) -> None:
         """Let an artifact go on with a text. form: media type and file name."""

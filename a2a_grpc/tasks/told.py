@@ -4,6 +4,7 @@ Laws: pure, no I/O, no clock. The bytes are those that the message would be seri
 task what the message would do.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from a2a_stubs import v1
@@ -13,7 +14,44 @@ from a2a_grpc.tasks.state import ARTIFACT_UPDATE, Fold, field_of, ids_of, size_o
 _ARTIFACT = tag_of(v1.TaskArtifactUpdateEvent, "artifact")
 _APPEND, _LAST = (tag_of(v1.TaskArtifactUpdateEvent, name, 0) + b"\1" for name in ("append", "last_chunk"))
 _NAME, _PARTS = (tag_of(v1.Artifact, name) for name in ("artifact_id", "parts"))
+_LEAD: Final = frozenset({"name", "description"})
 _TEXT, _MEDIA_TYPE = (tag_of(v1.Part, name) for name in ("text", "media_type"))
+
+
+class First:
+    """A text that begins an artifact. ids: as in state.ids_of; artifact_id: not empty; about: what else is said of the
+    artifact, see `about_of`; media_type: "" for none; last: whether nothing follows. Raises UnicodeError for what is no
+    text."""
+
+    __slots__ = ("_artifact", "artifact_id", "body")
+    state = at_ms = 0
+
+    def __init__(
+        self, ids: bytes, artifact_id: str, about: tuple[bytes, bytes], text: str, media_type: str, last: bool
+    ) -> None:
+        said, name, (before, after) = text.encode(), artifact_id.encode(), about
+        media = field_of(_MEDIA_TYPE, media_type.encode()) if media_type else b""
+        size = size_of(len(said))
+        part = size_of(1 + len(size) + len(said) + len(media))
+        lead = _NAME, size_of(len(name)), name, before, _PARTS, part, _TEXT, size, said, media, after
+        self.artifact_id, self._artifact = artifact_id, b"".join(lead)
+        artifact, mark = size_of(len(self._artifact)), _LAST if last else b""
+        update = size_of(len(ids) + 1 + len(artifact) + len(self._artifact) + len(mark))
+        self.body = b"".join((ARTIFACT_UPDATE, update, ids, _ARTIFACT, artifact, self._artifact, mark))
+
+    def join(self, fold: Fold) -> None:
+        """Go into the task of a fold."""
+        fold.begin(self.artifact_id, self._artifact)
+
+
+def about_of(about: Mapping[str, Any]) -> tuple[bytes, bytes]:
+    """What is said of an artifact besides its id and its parts, by the names of the fields: what stands before the
+    parts, and what behind."""
+    if not about:
+        return b"", b""
+    lead = {name: about[name] for name in about if name in _LEAD}
+    rest = {name: about[name] for name in about if name not in _LEAD}
+    return v1.Artifact(**lead).SerializeToString(), v1.Artifact(**rest).SerializeToString()
 
 
 class Text:
