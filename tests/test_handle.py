@@ -147,6 +147,28 @@ async def test_a_broken_result_fails_the_task_and_leaves_it_readable(value: Any)
     assert task.status.message.parts[0].text.startswith("The agent failed")
 
 
+@pytest.mark.requirement("DATA-14", "BL-26", "JSON-19")
+async def test_text_that_is_no_unicode_is_refused_where_it_is_written_and_the_artifact_goes_on() -> None:
+    half = "half an emoji: \ud83d"
+
+    async def writes(task: TaskHandle) -> None:
+        out = task.artifact(name="n")
+        acts = (
+            *(out.write, out.write, out.replace, task.working, task.ask, task.reply, task.add_artifact),
+            lambda text: task.add_artifact("x", name=text),
+            lambda text: task.add_artifact(b"x", media_type=text),
+        )
+        for number, act in enumerate(acts):
+            with pytest.raises(InvalidAgentResponseError, match="unpaired surrogate"):
+                await act(half)
+            if number < 3:
+                await out.write(f"{number} ")
+        await out.close()
+
+    task = await run(writes)
+    assert task.status.state == COMPLETED and texts(task) == ["0 1 2 "]
+
+
 @pytest.mark.requirement("OP-SEND-18", "DATA-07")
 @pytest.mark.parametrize(
     ("value", "part"),

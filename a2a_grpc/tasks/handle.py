@@ -18,7 +18,7 @@ from a2a_grpc.errors import InvalidAgentResponseError
 from a2a_grpc.protojson_values import json_of, struct_of, value_of
 from a2a_grpc.python310 import Self
 from a2a_grpc.tasks.context import Context
-from a2a_grpc.tasks.parts import add_parts, agent_message
+from a2a_grpc.tasks.parts import add_parts, agent_message, unpaired
 from a2a_grpc.tasks.start import new_id
 from a2a_grpc.tasks.told import First, Text, Texts, about_of
 
@@ -150,7 +150,10 @@ class Output:
             return
         if self._texts is None:
             self._texts = Texts(self._acts.task_id, self._acts.context_id, self.id, self._media_type)
-        text = Text(self._texts, value, last)
+        try:
+            text = Text(self._texts, value, last)
+        except UnicodeEncodeError:
+            raise unpaired("text") from None
         self._done, self._text = last, True
         await self._acts.put(text)
 
@@ -446,9 +449,12 @@ def _chunk(
     if last:
         update.last_chunk = True
     artifact = update.artifact
-    if about:
-        artifact.MergeFrom(v1.Artifact(**about))
-    artifact.artifact_id = identity
+    try:
+        if about:
+            artifact.MergeFrom(v1.Artifact(**about))
+        artifact.artifact_id = identity
+    except UnicodeEncodeError:
+        raise unpaired("artifact") from None
     add_parts(artifact.parts, value, media_type)
     return payload
 

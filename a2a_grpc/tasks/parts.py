@@ -33,19 +33,28 @@ def add_parts(parts: Parts, value: Any, media_type: str = "") -> None:
     `media_type` says better), Part, Message, Artifact and lists of Part as they are, any other JSON value, dates
     excepted, as a data part.
 
-    Raises InvalidAgentResponseError for what is none of these, for parts without content and numbers JSON has not.
+    Raises InvalidAgentResponseError for what is none of these, for parts without content, numbers JSON has not and text
+    that is no Unicode.
     """
-    if isinstance(value, str):
-        part = parts.add()
-        part.text = value
-        if media_type:
-            part.media_type = media_type
-    elif isinstance(value, bytes | bytearray | memoryview):
-        parts.add(raw=bytes(value), media_type=media_type or BYTES_TYPE)
-    elif (given := _given(value)) is not None:
-        parts.extend(_checked(given, media_type))
-    else:
-        parts.add(data=value_of(value), media_type=media_type)
+    try:
+        if isinstance(value, str):
+            part = parts.add()
+            part.text = value
+            if media_type:
+                part.media_type = media_type
+        elif isinstance(value, bytes | bytearray | memoryview):
+            parts.add(raw=bytes(value), media_type=media_type or BYTES_TYPE)
+        elif (given := _given(value)) is not None:
+            parts.extend(_checked(given, media_type))
+        else:
+            parts.add(data=value_of(value), media_type=media_type)
+    except UnicodeEncodeError:
+        raise unpaired("text") from None
+
+
+def unpaired(where: str) -> InvalidAgentResponseError:
+    """The error for a str that is no Unicode text, such as what `json.loads` makes of half an emoji."""
+    return _refusal([(where, "holds an unpaired surrogate")])
 
 
 def _given(value: Any) -> list[v1.Part] | None:
