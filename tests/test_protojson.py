@@ -77,6 +77,9 @@ def test_what_is_not_json_is_a_parse_error(body: bytes | str) -> None:
         r'{"a":"\":\"","a":2}',
         r'{"\\":"\\\":","\\":1}',
         '{"a":1,"\\u0061":2}',
+        '{"a":1,"a":2,"b":"\\u003a"}',
+        '{"a": 1, "a": 2, "\\u003A": "\\n"}',
+        '{"a": "\\n", "b": 1, "a": "\\n"}',
     ],
 )
 def test_a_member_given_twice_is_refused(body: str) -> None:
