@@ -196,7 +196,10 @@ def size_of(size: int) -> bytes:
 
 def field_of(tag: bytes, *pieces: bytes) -> bytes:
     """The bytes of a message, or of a text, in a field."""
-    return b"".join((tag, size_of(sum(map(len, pieces))), *pieces))
+    size = 0
+    for piece in pieces:
+        size += len(piece)
+    return b"".join((tag, _SIZES[size] if size < 128 else size_of(size), *pieces))
 
 
 @lru_cache(maxsize=4)
