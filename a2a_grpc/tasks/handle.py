@@ -440,7 +440,10 @@ def _chunk(
 ) -> v1.StreamResponse | First:
     """The event that begins an artifact, or adds to it."""
     if type(value) is str and not append and type(identity) is type(media_type) is str:
-        return First(acts.ids, identity, about_of(about), value, media_type, last)
+        try:
+            return First(acts.ids, identity, about_of(about), value, media_type, last)
+        except UnicodeEncodeError:
+            pass  # as a message it is refused with the place
     payload = v1.StreamResponse()
     update = payload.artifact_update
     update.task_id, update.context_id = acts.task_id, acts.context_id
