@@ -288,15 +288,18 @@ async def test_readers_without_news_cost_one_look_for_all_and_hear_of_what_no_hi
         await readers[2]
 
 
+class Counting(MemoryStore):
+    """Counts how often events are read."""
+
+    reads = 0
+
+    async def events(self, scope: Scope, task_id: str, after: int, limit: int) -> list[Event]:
+        self.reads += 1
+        return await super().events(scope, task_id, after, limit)
+
+
 @pytest.mark.requirement("SUB-03", "STREAM-02")
 async def test_who_comes_after_a_commit_gets_it_without_the_store() -> None:
-    class Watched(MemoryStore):
-        reads = 0
-
-        async def events(self, scope: Scope, task_id: str, after: int, limit: int) -> list[Event]:
-            self.reads += 1
-            return await super().events(scope, task_id, after, limit)
-
     more = asyncio.Event()
 
     async def works(task: TaskHandle) -> None:
@@ -306,7 +309,7 @@ async def test_who_comes_after_a_commit_gets_it_without_the_store() -> None:
             await more.wait()
             await out.write("three")
 
-    store = Watched()
+    store = Counting()
     async with engine(store, works) as made:
         started = await begin(made)
         await until(lambda: made.turns and next(iter(made.turns)).durable == 4)
@@ -320,13 +323,6 @@ async def test_who_comes_after_a_commit_gets_it_without_the_store() -> None:
 
 @pytest.mark.requirement("STREAM-01", "OP-STREAM-02")
 async def test_who_waits_for_a_turn_from_before_it_begins_reads_nothing_from_the_store() -> None:
-    class Counting(MemoryStore):
-        reads = 0
-
-        async def events(self, scope: Scope, task_id: str, after: int, limit: int) -> list[Event]:
-            self.reads += 1
-            return await super().events(scope, task_id, after, limit)
-
     async def speak(task: TaskHandle) -> None:
         async with task.artifact() as out:
             for number in range(TAIL_EVENTS):
