@@ -4,6 +4,7 @@ Laws: ids come from what watches the code that wrote the line (telemetry.HERE), 
 begins with it. A line says what the code said and nothing of a request (SEC-05, SEC-07).
 """
 
+import asyncio
 import json
 import logging
 import signal
@@ -22,6 +23,8 @@ SWITCH: Final = signal.SIGUSR2
 
 OF_TASK: Final = "task %s"
 """What every line begins with that is about one task."""
+
+_LOG: Final = logging.getLogger(__name__)
 
 CONSOLE: Final = "%(asctime)s %(levelname)s %(message)s"
 
@@ -78,16 +81,25 @@ def begin(options: Options) -> None:
     logging.basicConfig(level=_usual(options), handlers=[handler], force=True)
 
     def told(_: int, __: FrameType | None) -> None:
-        switch(options)
+        try:  # a line must not be begun in the midst of another, where a signal may come
+            asyncio.get_running_loop().call_soon_threadsafe(switch, options)
+        except RuntimeError:
+            switch(options)
 
     if threading.current_thread() is threading.main_thread():
         signal.signal(SWITCH, told)
 
 
 def switch(options: Options) -> None:
-    """Write lines at debug level, and if that is so already, at the level of the options."""
+    """Write lines at debug level, and if that is so already, at the level of the options. A line tells of it, whichever
+    level that is."""
     root, usual = logging.getLogger(), _usual(options)
-    root.setLevel(usual if root.level == logging.DEBUG != usual else logging.DEBUG)
+    if root.level == logging.DEBUG != usual:
+        _LOG.info("lines of level %s and above again", options.log_level)
+        root.setLevel(usual)
+    else:
+        root.setLevel(logging.DEBUG)
+        _LOG.info("lines of level debug and above")
 
 
 def _usual(options: Options) -> int:

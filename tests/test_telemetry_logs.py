@@ -193,15 +193,22 @@ ENGINES = ["aio", pytest.param("envoy", marks=pytest.mark.skipif(not ENVOY, reas
 async def test_a_signal_switches_debug_lines_on_and_off(tmp_path: Path, engine: str) -> None:
     words = ("--store", "memory:", "--log-format", "json", "--engine", engine)
     async with serving_command(*words, cwd=tmp_path) as site:
-        assert site.process.stderr is not None
+        lines = site.process.stderr
+        assert lines is not None
+        found: list[str] = []
+
+        async def until(logger: str) -> None:
+            line = {"logger": ""}
+            while line["logger"] != logger:
+                line = json.loads(await asyncio.wait_for(lines.readline(), PATIENCE))
+                found.extend([line["message"].partition("said: ")[2]] * (line["logger"] == "a2a_grpc.calls"))
+
         async with Client(site.url, binding=REST) as client:
             for text in ("first", "second", "third"):
                 os.kill(site.process.pid, SWITCH)
+                await until("a2a_grpc.telemetry_logs")
                 await client.send(said(text))
-        found: list[str] = []
-        while len(found) < 2:
-            line = json.loads(await asyncio.wait_for(site.process.stderr.readline(), PATIENCE))
-            found += [line["message"].partition("said: ")[2]] * (line["logger"] == "a2a_grpc.calls")
+            await until("a2a_grpc.calls")
     assert found == ["'first'", "'third'"]
 
 
