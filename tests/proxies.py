@@ -4,7 +4,7 @@ Laws: it knows bytes only; nothing happens but what the test asks for.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from ssl import SSLContext
 
@@ -13,7 +13,8 @@ from a2a_stubs import v1
 
 class Proxy:
     """Carries bytes between whoever connects and a target `host:port`, which may change. patience: seconds after which
-    a connection over which nothing comes from the target is cut, None for never."""
+    a connection over which nothing comes from the target is cut, None for never; what it is when something has come is
+    how long the next may take."""
 
     def __init__(self, target: str) -> None:
         self.target = target
@@ -51,15 +52,19 @@ class Proxy:
             return
         self._writers |= {writer, there[1]}
         flows = self._flows
-        one = asyncio.create_task(self._pour(reader, there[1], flows, None))
-        two = asyncio.create_task(self._pour(there[0], writer, flows, self.patience))
+        one = asyncio.create_task(self._pour(reader, there[1], flows, lambda: None))
+        two = asyncio.create_task(self._pour(there[0], writer, flows, lambda: self.patience))
         self._tasks |= {one, two}
 
     async def _pour(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, flows: asyncio.Event, patience: float | None
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        flows: asyncio.Event,
+        patience: Callable[[], float | None],
     ) -> None:
         with suppress(OSError, asyncio.TimeoutError, asyncio.CancelledError):
-            while chunk := await asyncio.wait_for(reader.read(65536), patience):
+            while chunk := await asyncio.wait_for(reader.read(65536), patience()):
                 await flows.wait()
                 writer.write(chunk)
                 await writer.drain()
