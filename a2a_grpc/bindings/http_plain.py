@@ -25,7 +25,7 @@ from typing import Any, Final, cast
 from a2a_grpc.bindings.mounts import Mounts
 from a2a_grpc.bindings.streams import Running, Streams
 from a2a_grpc.bindings.tls import of_connection
-from a2a_grpc.bindings.wire import HttpReply, HttpRequest, HttpStream, Told
+from a2a_grpc.bindings.wire import KEPT_FOR, HttpReply, HttpRequest, HttpStream, Told
 from a2a_grpc.config import Options
 from a2a_grpc.errors import A2AError, ParseError
 from a2a_grpc.python310_asyncio import Task, uncancel
@@ -92,9 +92,10 @@ class PlainHost:
 
     def _look(self) -> None:
         loop = asyncio.get_running_loop()
+        now = loop.time()
         for connection in [*self.connections]:
-            connection.leave(loop.time() - QUIET)
-        self._timer = loop.call_later(QUIET / 60, self._look)
+            connection.rest(now)
+        self._timer = loop.call_later(KEPT_FOR, self._look, context=self.context)
 
     def close(self) -> None:
         """Close what is quiet now, and all others after the answers that they are giving."""
@@ -102,7 +103,7 @@ class PlainHost:
         if self._timer is not None:
             self._timer.cancel()
         for connection in [*self.connections]:
-            connection.leave(None)
+            connection.leave()
 
     def abort(self) -> None:
         """Close every connection, whatever goes on there."""
@@ -143,7 +144,7 @@ class PlainConnection(asyncio.Protocol):
         self._body: asyncio.Future[None] | None = None
         self._ahead = b""
         # Callers mostly repeat themselves: what the last line and the last headers said is kept, and shared by all
-        # requests that have them. They may hold credentials, so they go with the connection.
+        # requests that have them. They may hold credentials, so they go when none comes for a while.
         self._line = self._headers = b""
         self._read: _Line | None = None
         self._told: _Told | None = None
@@ -166,10 +167,19 @@ class PlainConnection(asyncio.Protocol):
             self._task.cancel()
         _settle(self._drained)
 
-    def leave(self, unused_since: float | None) -> None:
-        """Close if nothing is asked here and nothing was since a time of the loop, None for any time."""
-        if not self._busy and (unused_since is None or self._used < unused_since):
+    def leave(self) -> None:
+        """Close if nothing is asked here."""
+        if not self._busy:
             self.transport.close()
+
+    def rest(self, now: float) -> None:
+        """Forget the last request if that was a while ago, and close if it was very long ago. now: time of the loop."""
+        quiet = now - self._used
+        if quiet >= KEPT_FOR:
+            self._line = self._headers = b""
+            self._read = self._told = None
+            if quiet >= QUIET:
+                self.leave()
 
     def pause_writing(self) -> None:
         """The reader falls behind."""

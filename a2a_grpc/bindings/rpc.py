@@ -9,6 +9,7 @@ call looks like on its host is a `Context`; the hosts are `bindings.grpc` and `b
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from contextvars import Context as Variables
 from types import MappingProxyType, ModuleType
 from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import unquote
@@ -21,6 +22,7 @@ from a2a_grpc.bindings.streams import Running, Stream, Streams
 from a2a_grpc.bindings.wire import (
     BASE64_READ,
     EXTENSION_HEADERS,
+    KEPT_FOR,
     HttpRequest,
     asked_version,
     base64_bytes,
@@ -341,9 +343,15 @@ class _Door:
         if type(told) is not tuple:
             return HttpRequest("", "", headers=told if isinstance(told, dict) else _joined(told))
         if told != self._told:
+            if self._told is None:
+                asyncio.get_running_loop().call_later(KEPT_FOR, self.forget, context=Variables())
             # Calls share it, so nobody may write to it.
             self._told, self._carrier = told, HttpRequest("", "", headers=MappingProxyType(_joined(told)))
         return self._carrier
+
+    def forget(self) -> None:
+        """Keep nothing of the calls so far."""
+        self._told, self._carrier = None, HttpRequest("", "")
 
     def read(self, request: Any, context: Context, sent: HttpRequest, caller: Caller = ANONYMOUS) -> tuple[Any, Call]:
         """The v1.0 message and the `Call` of a request (GRPC-04, GRPC-05, TENANT-04). request: None if the bytes could

@@ -63,6 +63,9 @@ KEPT: Final = frozenset({"lf.a2a.v1.Task", "lf.a2a.v1.StreamResponse"})
 HTTP_LEVEL: Final = frozenset({401, 403, 405, 413, 415, 429, 503})
 """Failures that keep their HTTP status on every wire and every kind of call (RPC-12, I-37)."""
 
+KEPT_FOR: Final = 5.0
+"""Seconds, about, that what a request says beside its body is kept for one that says the same: it holds credentials."""
+
 log = logging.getLogger("a2a_grpc")
 
 
