@@ -1,13 +1,13 @@
-"""The task engine: starts, continues, cancels, reads and follows tasks, whichever replica runs them.
+"""The task engine: starts, continues and cancels tasks, whichever replica runs them.
 
 Laws: the engine knows agents and a store, no wire and no request but a message to send and a cancel. What it is asked
 for a task it does not find in the given Scope, it answers with TaskNotFound (OP-GET-02, AUTH-05). Everything that
-decides is a commit: two that want the same thing cannot both get it.
+decides is a commit: two that want the same thing cannot both get it. How tasks are read is said in reads.py.
 """
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from a2a_stubs import v1
@@ -25,17 +25,16 @@ from a2a_grpc.errors import (
 )
 from a2a_grpc.push import Deliverer
 from a2a_grpc.push_hosts import Poster
-from a2a_grpc.ready import Stored
 from a2a_grpc.tasks.bus import Bus
 from a2a_grpc.tasks.cancels import Cancels
 from a2a_grpc.tasks.feed import Feeds, Hold
 from a2a_grpc.tasks.handle import TurnEnded
-from a2a_grpc.tasks.listing import Page, Pages, answer_of, cut, entries_of, entry_of
 from a2a_grpc.tasks.posts import Posts
+from a2a_grpc.tasks.reads import Reads
 from a2a_grpc.tasks.relay import Relays
 from a2a_grpc.tasks.run import Runtime, Started, Turn
 from a2a_grpc.tasks.start import Start, joined, new_id, with_ids
-from a2a_grpc.tasks.state import ENDS, INTERRUPTED, TERMINAL, Fold, message_told, state_of, status_told
+from a2a_grpc.tasks.state import INTERRUPTED, TERMINAL, Fold, message_told, status_told
 from a2a_grpc.tasks.store import (
     Change,
     Conflict,
@@ -46,18 +45,17 @@ from a2a_grpc.tasks.store import (
     PushConfig,
     Scope,
     Store,
-    TaskQuery,
     TaskRow,
 )
 from a2a_grpc.tasks.upkeep import Lost, Upkeep
-from a2a_grpc.tasks.views import View, folded, shown
+from a2a_grpc.tasks.views import folded
 
 RETRY_AFTER: Final = 1.0
 """Seconds after which a caller that met the limit of turns may come back."""
 
 
-class Engine:
-    """Runs the turns of some agents, by name, on a store that is open while the engine runs.
+class Engine(Reads):
+    """Runs the turns of some agents, by name, on a store that is open while the engine runs; reads tasks as Reads does.
 
     poster: calls webhooks; default None, and then what is due to them waits in the store for a server that has one.
     around: see Runtime.
@@ -73,16 +71,15 @@ class Engine:
         poster: Poster | None = None,
         around: Any = None,
     ) -> None:
-        self.store = store
         self.bus = bus
         self.agents = dict(agents)
         self.options = options
         self.holder = holder = new_id()
         """The name of this process in leases."""
         turns: dict[str, Turn] = {}
-        self.feeds = Feeds(store, bus, holder, turns)
+        feeds = Feeds(store, bus, holder, turns)
+        super().__init__(Runtime(store, bus, options, feeds, holder, turns=turns, around=around))
         self.draining = False
-        self._runtime = Runtime(store, bus, options, self.feeds, holder, turns=turns, around=around)
         self._cancels = Cancels(self._runtime, self.view)
         self._posts = Posts(self._runtime)
         hear = self._cancels.hear, self._posts.hear
@@ -91,7 +88,6 @@ class Engine:
         self.upkeep = Upkeep(self._runtime, self.agents, self._rerun, hear, self._posts.look, self.relays)
         self.push = Deliverer(store, bus, options, holder, poster)
         self._sends: dict[tuple[Scope, str], Started] = {}
-        self._pages = Pages()
 
     # -- life
 
@@ -156,11 +152,6 @@ class Engine:
             return await self._continue(call, scope, request, digest, hold)
         return await self._create(call, scope, request, digest, hold)
 
-    def _dedupe(self, message: v1.Message, digest: bytes, task_id: str) -> Dedupe | None:
-        if not digest:
-            return None
-        return Dedupe(message.message_id, digest, self.store.now_ms() + int(self.options.dedupe_window * 1000), task_id)
-
     async def _create(
         self, call: Call, scope: Scope, request: v1.SendMessageRequest, digest: bytes, hold: Hold | None
     ) -> Started:
@@ -178,7 +169,7 @@ class Engine:
             0,
             now,
             context_id=message.context_id,
-            dedupe=self._dedupe(message, digest, task_id),
+            dedupe=self._runtime.dedupe(message, digest, task_id),
             push_configs=self.push_configs(call, request, task_id),
         )
         context_id = message.context_id
@@ -277,7 +268,7 @@ class Engine:
             row.task_id,
             row.sequence,
             now,
-            dedupe=self._dedupe(request.message, digest, row.task_id),
+            dedupe=self._runtime.dedupe(request.message, digest, row.task_id),
             push_configs=self.push_configs(call, request, row.task_id),
         )
         start = Start(
@@ -306,7 +297,7 @@ class Engine:
         """Hand a message to the function that is at work and reads its inbox; None if it came too late."""
         request = with_ids(call, request, turn.task_id, turn.context_id)
         try:
-            work = turn.post(request.message, self._dedupe(request.message, digest, turn.task_id))
+            work = turn.post(request.message, self._runtime.dedupe(request.message, digest, turn.task_id))
             await asyncio.shield(self._runtime.spawn(work, f"message for {turn.task_id}"))
         except TurnEnded:
             return None
@@ -389,91 +380,6 @@ class Engine:
         config.task_id, config.id = task_id, config.id or task_id
         self.push.watch(task_id)
         return (push_config(config, call, self.push.seal),)
-
-    # -- reading
-
-    async def view(self, scope: Scope, task_id: str, into: v1.Task | None = None, *, history: bool = True) -> View:
-        """The task as it is, and the number to follow it from. into: an empty message that becomes the task, default a
-        new one. history: False where nobody looks at it, which may then be left out. Raises TaskNotFoundError."""
-        turn = self._runtime.local(scope, task_id)
-        if turn is not None and turn.ending:
-            await joined(turn.over)
-            turn = None
-        if turn is not None and turn.stored:
-            return View(turn.fold.task(into=into, history=history), turn.durable)
-        row = await self.store.task(scope, task_id)
-        if row is None:
-            raise TaskNotFoundError
-        return await shown(self.store, row, self.options.keep_status_messages, into=into)
-
-    async def answer(self, scope: Scope, task_id: str, history: int) -> v1.Task | Stored:
-        """The task as it is, with the last `history` messages at most. Raises TaskNotFoundError."""
-        if self._runtime.local(scope, task_id) is not None:
-            return cut((await self.view(scope, task_id, history=history > 0)).task, history)
-        if (row := await self.store.task(scope, task_id)) is None:
-            raise TaskNotFoundError
-        if row.folded == row.sequence:
-            return answer_of(row, history)
-        return cut((await shown(self.store, row, self.options.keep_status_messages)).task, history)
-
-    async def settled(
-        self,
-        scope: Scope,
-        task_id: str,
-        turn: Turn | None = None,
-        into: v1.Task | None = None,
-        *,
-        history: bool = True,
-    ) -> View:
-        """The task at the end of its turn, terminal or waiting for the caller (OP-SEND-02); waits for it. turn: the one
-        that is meant, if it was started here; it may be over. into, history: as for `view`."""
-        turn = turn or self._runtime.local(scope, task_id)
-        if turn is not None:
-            if not turn.over.done():
-                await joined(turn.over)
-            if turn.fault is not None:
-                raise turn.fault
-            if turn.stopped is None:
-                return View(turn.fold.task(into=into, history=history), turn.durable)
-        view = await self.view(scope, task_id, history=False)
-        if view.task.status.state in ENDS:
-            return await self.view(scope, task_id, into)
-        async for event in self.follow(scope, task_id, view.sequence):
-            if state_of(event.payload) in ENDS:
-                break
-        return await self.view(scope, task_id, into)
-
-    def follow(self, scope: Scope, task_id: str, after: int) -> AsyncIterator[Event]:
-        """The events after a number, as they are committed, up to the terminal one; see Feeds.follow."""
-        return self.feeds.follow(scope, task_id, after)
-
-    def batches(self, scope: Scope, task_id: str, after: int) -> AsyncGenerator[Sequence[Event], None]:
-        """As `follow`, as many events at a time as there are; see Feeds.batches."""
-        return self.feeds.batches(scope, task_id, after)
-
-    async def list(self, scope: Scope, query: TaskQuery, history: int) -> Page:
-        """A page of tasks, each with the last `history` messages at most (LIST-*)."""
-        rows, total, more = await self.store.tasks(scope, query)
-        about = rows, query.artifacts, history
-        entries = self._pages.find(*about) or await self._entries(*about)
-        return Page(entries, total, more, (rows[-1].status_ms, rows[-1].task_id) if rows else None)
-
-    async def _entries(self, rows: Sequence[TaskRow], artifacts: bool, history: int) -> Sequence[bytes]:
-        entries = entries_of(rows, artifacts, history)
-        # Tasks at work are read beside each other, since each may have events to be folded.
-        if busy := [at for at, row in enumerate(rows) if row.folded != row.sequence]:
-            tasks = await asyncio.gather(*[self._listed(rows[at], artifacts) for at in busy])
-            for at, task in zip(busy, tasks, strict=True):
-                entries[at] = entry_of(task, history)
-        elif type(rows) is tuple:
-            return self._pages.keep(rows, artifacts, history, entries)
-        return entries
-
-    async def _listed(self, row: TaskRow, artifacts: bool) -> v1.Task:
-        turn = self._runtime.local(row.scope, row.task_id)
-        if turn is not None and turn.fold.state == row.state and turn.durable >= row.sequence:
-            return turn.fold.task(artifacts)
-        return (await shown(self.store, row, self.options.keep_status_messages, artifacts)).task
 
     # -- canceling
 

@@ -4,7 +4,8 @@ Laws: no method awaits, so each is one step of the event loop and every change i
 before anything is touched. Rows that were handed out stay as they are: who changes one first takes a copy into the
 store. Each order that a list or retention needs is kept sorted as statuses change, so a page, its total and a trim cost
 what they return, and a page that is read again costs next to nothing. What is kept of a task are few objects, and bytes
-rather than messages, because Python's search for lost cycles visits each object again and again.
+rather than messages, because Python's search for lost cycles visits each object again and again. Push notification
+configs are kept as memory_push.py says.
 """
 
 from bisect import bisect_left, insort
@@ -16,25 +17,21 @@ from operator import attrgetter
 from typing import Final
 
 from a2a_grpc.tasks.fence import admit
+from a2a_grpc.tasks.memory_push import MemoryPush, Pushed
 from a2a_grpc.tasks.start import now_ms
 from a2a_grpc.tasks.state import TERMINAL
 from a2a_grpc.tasks.store import (
-    Backlog,
     Change,
     Counts,
     Dedupe,
-    Delivery,
     Duplicate,
     Event,
     Post,
-    PushConfig,
-    Report,
     Retention,
     Scope,
     TaskPage,
     TaskQuery,
     TaskRow,
-    TooMany,
 )
 
 MOST_PAGES: Final = 64
@@ -44,23 +41,9 @@ _Key = tuple[int, str]  # (status_ms, task_id): the order of LIST-02 and LIST-03
 
 
 @dataclass(slots=True)
-class _Push:
-    config: PushConfig
-    cursor: int
-    due: int
-    attempts: int = 0
-    next_ms: int = 0  # also the end of a claim: claims of an earlier process died with it
-    said: str = ""
-    failing_ms: int = 0
-    given_up_ms: int = 0
-
-
-@dataclass(slots=True)
-class _Entry:
-    row: TaskRow
+class _Entry(Pushed):
     lent: bool = False  # whether somebody has the row
     events: list[bytes] = field(default_factory=list)
-    push: dict[str, _Push] = field(default_factory=dict)
     sent_as: tuple[str, ...] = ()
     dropped: int = 0  # events that are forgotten
 
@@ -125,18 +108,18 @@ def _retire_label(row: TaskRow) -> tuple[object, ...]:
     return (row.scope if row.state in TERMINAL else None,)
 
 
-class MemoryStore:
+class MemoryStore(MemoryPush):
     """A Store that is gone when the process ends; see Store for what each method does. It has no limits of its own:
     call `trim`. Used from one event loop; raises nothing but what Store names."""
 
     exclusive = True
 
     def __init__(self) -> None:
+        super().__init__()
         self._tasks: dict[str, _Entry] = {}
         self._order = _Shelf()  # by scope, by context, by state
         self._retire = _Shelf()  # ended tasks by scope, all others under None
         self._held: dict[str, TaskRow] = {}
-        self._pending: dict[tuple[str, str], _Push] = {}
         self._dedupe: dict[tuple[Scope, str], Dedupe] = {}
         self._contexts: dict[tuple[Scope, str], _Context] = {}
         self._posts: dict[int, tuple[Post, int]] = {}
@@ -175,9 +158,7 @@ class MemoryStore:
         for config in change.push_configs:
             self._register(entry, config, change.expected)
         if change.notify and entry.push:
-            for push in entry.push.values():
-                push.due = max(push.due, change.notify)
-                self._queue(push)
+            self._notify(entry, change.notify)
         if change.dedupe is not None:
             self._dedupe[change.scope, change.dedupe.message_id] = change.dedupe
             entry.sent_as += (change.dedupe.message_id,)
@@ -379,83 +360,6 @@ class MemoryStore:
         context = self._contexts.get((scope, context_id))
         return dict(context.memory) if context else {}
 
-    async def put_push_config(self, scope: Scope, config: PushConfig, most: int) -> bool:
-        """Create or replace a config (see Store.put_push_config)."""
-        if entry := self._find(scope, config.task_id):
-            if len(entry.push.keys() - {config.config_id}) >= most:
-                raise TooMany
-            self._register(entry, config, entry.row.sequence)
-        return entry is not None
-
-    def _register(self, entry: _Entry, config: PushConfig, cursor: int) -> None:
-        entry.push[config.config_id] = _Push(config, cursor, cursor)
-        self._pending.pop((entry.row.task_id, config.config_id), None)
-
-    def _queue(self, push: _Push) -> None:
-        if push.cursor < push.due:
-            self._pending[push.config.task_id, push.config.config_id] = push
-
-    async def push_configs(self, scope: Scope, task_id: str, after: str, limit: int) -> list[PushConfig] | None:
-        """Configs of a task (see Store.push_configs)."""
-        entry = self._find(scope, task_id)
-        if entry is None:
-            return None
-        return [entry.push[name].config for name in sorted(name for name in entry.push if name > after)[:limit]]
-
-    async def push_config(self, scope: Scope, task_id: str, config_id: str) -> PushConfig | None:
-        """One config (see Store.push_config)."""
-        entry = self._find(scope, task_id)
-        push = entry and entry.push.get(config_id)
-        return push.config if push else None
-
-    async def delete_push_config(self, scope: Scope, task_id: str, config_id: str) -> bool:
-        """Remove a config (see Store.delete_push_config)."""
-        if entry := self._find(scope, task_id):
-            entry.push.pop(config_id, None)
-            self._pending.pop((task_id, config_id), None)
-        return entry is not None
-
-    async def due(self, holder: str, now_ms: int, until_ms: int, limit: int) -> list[Delivery]:
-        """Claim configs that have something to send (see Store.due)."""
-        ready = list(islice((push for push in self._pending.values() if push.next_ms <= now_ms), limit))
-        for push in ready:
-            push.next_ms = until_ms
-        return [self._delivery(push) for push in ready]
-
-    def _delivery(self, push: _Push) -> Delivery:
-        row = self._tasks[push.config.task_id].row
-        return Delivery(row.scope, push.config, push.cursor, push.due, push.attempts, row.trace, push.failing_ms)
-
-    async def delivered(self, delivery: Delivery, report: Report) -> None:
-        """Report on a claimed delivery (see Store.delivered)."""
-        task_id, config_id = delivery.config.task_id, delivery.config.config_id
-        entry = self._find(delivery.scope, task_id)
-        push = entry and entry.push.get(config_id)
-        # A report that knows less than is stored comes from a claim that ran out, or speaks of a replaced config.
-        if push and push.config == delivery.config and push.cursor <= report.cursor:
-            for name, value in report._asdict().items():
-                setattr(push, name, value)
-            self._pending.pop((task_id, config_id), None)
-            self._queue(push)
-
-    async def backlog(self, after: tuple[str, str], limit: int, given_up: bool) -> list[Backlog]:
-        """Configs that are behind (see Store.backlog)."""
-        found = (
-            push for key, push in sorted(self._pending.items()) if key > after and (push.given_up_ms or not given_up)
-        )
-        return [
-            Backlog(self._delivery(push), push.next_ms, push.given_up_ms, push.said) for push in islice(found, limit)
-        ]
-
-    async def revive(self, configs: Sequence[PushConfig]) -> int:
-        """Take configs up again (see Store.revive)."""
-        found = [self._pending.get((config.task_id, config.config_id)) for config in configs]
-        dead = [push for push, config in zip(found, configs, strict=True) if push and push.config == config]
-        dead = [push for push in dead if push.given_up_ms]
-        for push in dead:
-            push.attempts, push.next_ms, push.said, push.failing_ms, push.given_up_ms = 0, 0, "", 0, 0
-        return len(dead)
-
     async def counts(self, now_ms: int) -> Counts:
         """How much there is to look after (see Store.counts)."""
         given_up = sum(push.given_up_ms > 0 for push in self._pending.values())
@@ -470,8 +374,7 @@ class MemoryStore:
             entry = self._tasks.pop(task_id)
             self._displace(entry.row)
             self._held.pop(task_id, None)
-            for config_id in entry.push:
-                self._pending.pop((task_id, config_id), None)
+            self._forget(entry)
             for sent in ((entry.row.scope, message_id) for message_id in entry.sent_as):
                 if sent in self._dedupe and self._dedupe[sent].task_id == task_id:
                     del self._dedupe[sent]

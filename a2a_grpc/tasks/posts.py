@@ -109,12 +109,9 @@ class Posts:
         turn = runtime.turns.get(post.task_id)
         if turn is None or turn.token != post.token or not turn.accepting or post.number in turn.posted:
             return
-        dedupe, known = None, None
-        if post.digest:
-            now = runtime.store.now_ms()
-            until_ms = now + int(runtime.options.dedupe_window * 1000)
-            dedupe = Dedupe(message.message_id, post.digest, until_ms, post.task_id)
-            known = await runtime.store.seen(turn.scope, message.message_id, now)
+        dedupe, known = runtime.dedupe(message, post.digest, post.task_id), None
+        if dedupe is not None:
+            known = await runtime.store.seen(turn.scope, message.message_id, runtime.store.now_ms())
         if known is not None or not turn.takes_messages:
             await self._refuse(post)
             return

@@ -51,6 +51,14 @@ class Runtime(Process):
         whose last commit is on its way."""
         return row.holder != "" and not self.store.exclusive
 
+    def dedupe(self, message: v1.Message, digest: bytes, task_id: str) -> Dedupe | None:
+        """By what the message is known again from now on, None if nobody looks. digest: of the message as its caller
+        sent it, b"" where nobody looks."""
+        if not digest:
+            return None
+        until_ms = self.store.now_ms() + int(self.options.dedupe_window * 1000)
+        return Dedupe(message.message_id, digest, until_ms, task_id)
+
     def local(self, scope: Scope, task_id: str) -> "Turn | None":
         """The turn of a task, if it runs in this process; None also when its lease may have run out, as while the
         process stood still: then the store knows better."""
