@@ -118,11 +118,14 @@ async def test_a_challenge_is_in_the_trailers() -> None:
         ("13", frame(gzip.compress(ASKED, mtime=0), 1), {"grpc-encoding": "identity"}),
         ("12", frame(gzip.compress(ASKED, mtime=0), 1), {"grpc-encoding": "br"}),
         ("3", frame(ASKED, 1), {"grpc-encoding": "gzip"}),
+        ("3", frame(gzip.compress(SAID, mtime=0)[:-6], 1), {"grpc-encoding": "gzip"}),
+        ("3", frame(gzip.compress(ASKED, mtime=0) + b"more", 1), {"grpc-encoding": "gzip"}),
         ("3", frame(ASKED), {"grpc-timeout": "soon"}),
         ("8", frame(b"x" * 2000), {}),
         ("8", frame(gzip.compress(b"x" * 100_000, mtime=0), 1), {"grpc-encoding": "gzip"}),
         ("0", frame(gzip.compress(ASKED, mtime=0), 1), {"grpc-encoding": "gzip"}),
         ("0", frame(ASKED), {"grpc-encoding": "gzip"}),
+        ("0", frame(b"", 1), {"grpc-encoding": "gzip"}),
     ],
 )
 @pytest.mark.requirement("BL-28", "BL-39", "GRPC-15")
@@ -131,6 +134,13 @@ async def test_bytes_that_are_no_call_are_refused_in_words(code: str, body: byte
     assert told.trailers["grpc-status"] == code, told
     assert code == "0" or told.trailers["grpc-message"]
     assert told.headers["grpc-accept-encoding"] == "identity, gzip"
+
+
+@pytest.mark.parametrize("body", [b"A", b"AAAAA", b"AAA", b"A==", b"AAAA\nAAA", b"\xff"])
+@pytest.mark.requirement("BL-28")
+async def test_text_that_is_no_base64_is_refused_in_words(body: bytes) -> None:
+    told = await call(host(), GET, body=body, media="application/grpc-web-text")
+    assert (told.trailers["grpc-status"], bool(told.trailers["grpc-message"])) == ("3", True)
 
 
 async def test_a_body_in_any_pieces_is_read_and_one_without_end_only_to_the_limit() -> None:
@@ -162,6 +172,25 @@ async def test_a_call_ends_with_its_deadline() -> None:
     told = await call(host(service), STREAM, SAID, headers=headers)
     assert (told.trailers["grpc-status"], len(told.messages), service.closed) == ("4", 2, 1)
     assert service.calls[0][1].deadline is not None
+
+
+@pytest.mark.parametrize("path", [GET, STREAM])
+@pytest.mark.parametrize("fault", [None, TaskNotFoundError()])
+@pytest.mark.requirement("GRPC-11")
+async def test_a_deadline_that_runs_out_while_the_end_is_told_breaks_nothing_off(path: str, fault: Any) -> None:
+    service, gate = FakeService(), asyncio.Event()
+    service.fault, service.wait = fault, asyncio.ensure_future(gate.wait())
+    headers = {"content-type": "application/grpc-web+proto", "grpc-timeout": "1S"}
+    visit = Visit(host(service), path, [frame(SAID if path == STREAM else ASKED)], headers=headers)
+    if path == STREAM:
+        await until(lambda: len(visit.sent) == 2)  # both events leave together
+    visit.blocked = asyncio.Event()
+    gate.set()
+    await asyncio.sleep(1.2)
+    visit.blocked.set()
+    told = await visit.answer()
+    assert told.trailers["grpc-status"] == ("5" if fault else "0")
+    assert len(told.messages) == (2 if path == STREAM else 0 if fault else 1)
 
 
 @MEDIA

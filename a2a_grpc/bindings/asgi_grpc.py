@@ -116,7 +116,7 @@ class GrpcCalls:
             return await call.run(request)
         call.deadline = time.monotonic() + remaining
         try:
-            async with timeout(remaining):
+            async with timeout(remaining) as call.limit:
                 await call.run(request)
         except TimeoutError:
             if call.ended:
@@ -197,14 +197,16 @@ class _Outbox:
 
 
 class _Call:
-    """A call on its way: a `Context` of `bindings.rpc`. told: headers of the answer; ended: its end has been told."""
+    """A call on its way: a `Context` of `bindings.rpc`. told: headers of the answer; ended: its end is being told, or
+    has been; limit: ends it with its deadline."""
 
-    __slots__ = ("_exchange", "_form", "_metadata", "_options", "_outbox", "deadline", "ended", "row", "told")
+    __slots__ = ("_exchange", "_form", "_metadata", "_options", "_outbox", "deadline", "ended", "limit", "row", "told")
 
     def __init__(self, exchange: Exchange, form: Form, metadata: dict[str, str], options: Options) -> None:
         self._exchange, self._form, self._metadata, self._options = exchange, form, metadata, options
         self.row: Rpc | None = None
         self.deadline: float | None = None
+        self.limit: Any = None
         self.ended = False
         self.told: dict[str, str] = {}
         self._outbox: _Outbox | None = None
@@ -248,7 +250,7 @@ class _Call:
         most = limit + _HEAD.size
         body = await self._exchange.body(most * 4 // 3 + 4 if self._form.text else most)
         if self._form.text:
-            body = b"".join(map(base64.b64decode, _BASE64.findall(body)))
+            body = _decoded(body)
         if len(body) < _HEAD.size:
             raise InvalidParamsError("The body holds no message")
         flag, size = _HEAD.unpack_from(body)
@@ -298,6 +300,8 @@ class _Call:
             raise InvalidParamsError("A message is not the gzip that grpc-encoding says it is") from None
         if len(found) > limit:
             raise too_large(limit)
+        if data and (gzip.unused_data or not gzip.eof):
+            raise InvalidParamsError("A message is not one whole gzip")
         return found
 
     # -- out
@@ -310,15 +314,21 @@ class _Call:
             if self.row.streaming:
                 await self._last(_GOOD)
             else:
-                self.ended = True
+                self._end()
                 await self._finish(_GOOD, self._framed(answer))
 
     async def finish(self, refusal: Refusal) -> None:
         """End a call that failed. Raises TimeoutError when the caller has stalled."""
         await self._last(_trailers(refusal))
 
-    async def _last(self, trailers: list[tuple[bytes, bytes]]) -> None:
+    def _end(self) -> None:
+        """From now on the end is told, which has the time of any write: a deadline would leave half an answer."""
         self.ended = True
+        if self.limit is not None and not self.limit.expired():
+            self.limit.reschedule(asyncio.get_running_loop().time() + self._options.stall_timeout)
+
+    async def _last(self, trailers: list[tuple[bytes, bytes]]) -> None:
+        self._end()
         async with timeout(self._options.stall_timeout):
             if self._outbox is not None:
                 await self._outbox.flush()
@@ -349,6 +359,14 @@ class _Call:
 
     def _shown(self, data: bytes) -> bytes:
         return base64.b64encode(data) if self._form.text else data
+
+
+def _decoded(body: bytes) -> bytes:
+    """What base64 says, written in one piece or several. Raises InvalidParamsError."""
+    try:
+        return b"".join(map(base64.b64decode, _BASE64.findall(body)))
+    except ValueError:
+        raise InvalidParamsError("The body is not base64") from None
 
 
 def _trailers(refusal: Refusal) -> list[tuple[bytes, bytes]]:
