@@ -22,6 +22,7 @@ import grpc
 import orjson
 
 from a2a_grpc.errors import UnauthenticatedError, UnavailableError
+from a2a_grpc.extras import needs
 
 Shown = str | Mapping[str, str]
 """A bearer token, or headers by name."""
@@ -30,6 +31,9 @@ LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 BALANCES: Final = ("pick_first", "round_robin")
 """Ways of gRPC to choose among the addresses of a name."""
+
+STREAMS: Final = ("h2", "grpcio")
+"""Libraries that read streams over gRPC."""
 
 PING_TIMEOUT_MS: Final = 20_000
 """How long the answer to a ping may take, in milliseconds."""
@@ -226,19 +230,28 @@ class Channel:
     they allow. balance: how gRPC chooses among the addresses that its resolver finds for a name, such as
     `dns:///agents:50051`, or is given, as in `ipv4:10.0.0.1:50051,10.0.0.2:50051`: "pick_first" (default), or
     "round_robin" for all in turn, without those that do not answer. connections: on gRPC, how many connections share
-    the calls, on HTTP, how many there are at most, and further calls wait; default 0: one, and any number. Raises
-    ValueError for other values.
+    the calls, on HTTP, how many there are at most, and further calls wait; default 0: one, and any number. streams:
+    the library that reads streams over gRPC: "h2", of the extra `gateway`, takes all events that are there together,
+    on connections of its own, where an address is one host and port, called without a proxy, with `pick_first` and
+    files in `tls`; "grpcio" takes one at a time, and whatever h2 does not; default "": h2 in a gateway, where it is
+    installed, else grpcio. Raises ValueError for other values, ModuleNotFoundError for "h2" where there is none.
     """
 
     keepalive: float = 0.0
     balance: str = "pick_first"
     connections: int = 0
+    streams: str = ""
 
     def __post_init__(self) -> None:
         if self.keepalive < 0 or self.connections < 0:
             raise ValueError("channel: keepalive and connections must not be negative")
         if self.balance not in BALANCES:
             raise ValueError(f"channel: balance must be one of {', '.join(BALANCES)}, not {self.balance!r}")
+        if self.streams not in ("", *STREAMS):
+            raise ValueError(f"channel: streams must be one of {', '.join(STREAMS)}, not {self.streams!r}")
+        if self.streams == STREAMS[0]:
+            with needs("gateway"):
+                import h2  # noqa: F401
 
     def options(self) -> list[tuple[str, Any]]:
         """As gRPC takes it."""

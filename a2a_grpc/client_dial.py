@@ -10,6 +10,7 @@ import os
 import ssl
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ from a2a_grpc import cards
 from a2a_grpc.bindings import sse
 from a2a_grpc.call import GRPC, V03, V1, VERSIONS, major_minor
 from a2a_grpc.client_auth import Channel, Tls, http_tls
-from a2a_grpc.client_wires import CALLABLE, HTTP_WIRES, GrpcWire, Wire
+from a2a_grpc.client_wires import CALLABLE, HTTP_WIRES, Begin, GrpcWire, Wire
 from a2a_grpc.errors import VersionNotSupportedError
 
 CONNECT_SECONDS: Final = 30.0
@@ -171,7 +172,21 @@ class Dialer:
             self._resources.push_async_callback(channel.close)
             return channel
 
-        return GrpcWire(dial, entry.url, version, self._silence, count)
+        return GrpcWire(dial, entry.url, version, self._silence, count, self._beginner(target, secure, count))
+
+    def _beginner(self, target: str, secure: bool, count: int) -> Begin | None:
+        """What begins streams in place of grpcio, where that is wanted and can be."""
+        readable = self._tls is None or (isinstance(self._tls, Tls) and not isinstance(self._tls.cert, bytes))
+        if self._channel.streams != "h2" or (secure and not readable):
+            return None
+        from a2a_grpc import client_http2  # which is an extra
+
+        if not client_http2.fits(target, self._channel.balance):
+            return None
+        context = partial(client_http2.tls_for, self._tls if isinstance(self._tls, Tls) else Tls()) if secure else None
+        made = client_http2.Http2(target, context, self._channel.keepalive, count)
+        self._resources.push_async_callback(made.close)
+        return made.call
 
     def _credentials(self) -> Any:
         if isinstance(self._tls, Tls):

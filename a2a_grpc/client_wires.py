@@ -6,7 +6,7 @@ ends of bindings/; here is only what carries it, and how failures of carrying ar
 
 import asyncio
 import itertools
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from io import BytesIO
 from typing import Any, Final, NamedTuple, Protocol
@@ -21,6 +21,7 @@ from yarl import URL
 
 from a2a_grpc import errors, protojson, v03
 from a2a_grpc.bindings import jsonrpc, rest, sse, wire
+from a2a_grpc.bindings.rpc import PACKAGES, reader
 from a2a_grpc.call import GRPC, JSONRPC, REST, V03, V1, VERSIONS
 from a2a_grpc.errors import (
     A2AError,
@@ -299,10 +300,32 @@ CALLABLE: Final = frozenset((binding, version) for binding in (JSONRPC, REST, GR
 """The bindings and versions that the client can call."""
 
 
+class Reading(Protocol):
+    """The answers to a call, as they come. unseen: whether the server has said that it will not look at the call."""
+
+    unseen: bool
+
+    async def messages(self) -> list[bytes]:
+        """What is there, or what comes next; nothing at the end. Raises AioRpcError."""
+
+    def cut(self) -> None:
+        """Give up the connection, too."""
+
+    def close(self) -> None:
+        """Read no more."""
+
+
+Begin = Callable[[str, Sequence[tuple[str, str | bytes]], bytes, float | None], Awaitable[Reading]]
+"""Calls a path with metadata, a message, and seconds until the deadline. Raises ConnectionError."""
+
+_ROWS: Final = {version: {row.name: row for row in package.METHODS} for version, package in PACKAGES.items()}
+
+
 class GrpcWire:
     """gRPC over some channels, which take turns. dial: makes a channel, which its maker closes in the end. silence:
     seconds after which a stream without an event is given up, and its connection with it; None (default) for never: the
-    heartbeats of HTTP/2 are not seen from here. count: of channels, default 1."""
+    heartbeats of HTTP/2 are not seen from here. count: of channels, default 1. begin: begins streams, over connections
+    of its own; None (default) for the channels."""
 
     def __init__(
         self,
@@ -311,8 +334,10 @@ class GrpcWire:
         version: str,
         silence: float | None = None,
         count: int = 1,
+        begin: "Begin | None" = None,
     ) -> None:
         self._dial, self._url, self._version, self._silence = dial, url, version, silence
+        self._begin = begin
         self._leaving: set[asyncio.Task[None]] = set()
         self._ways = [self._way() for _ in range(count)]
         self._turns = itertools.cycle(range(count))
@@ -338,10 +363,17 @@ class GrpcWire:
         except grpc.aio.AioRpcError as fault:
             raise _grpc_error(fault) from None
 
-    async def stream(
+    def stream(
         self, operation: str, request: Message, headers: Mapping[str, str]
     ) -> AsyncGenerator[tuple[str, v1.StreamResponse], None]:
         """The events of a call; gRPC has no ids for them."""
+        if self._begin is None:
+            return self._one_by_one(operation, request, headers)
+        return self._together(self._begin, operation, request, headers)
+
+    async def _one_by_one(
+        self, operation: str, request: Message, headers: Mapping[str, str]
+    ) -> AsyncGenerator[tuple[str, v1.StreamResponse], None]:
         way = await self._connected()
         call = self._call(operation, request, headers, way)
         silence = Silence(self._silence, call.cancel)
@@ -359,6 +391,35 @@ class GrpcWire:
         finally:
             silence.close()
             call.cancel()
+
+    async def _together(
+        self, begin: "Begin", operation: str, request: Message, headers: Mapping[str, str]
+    ) -> AsyncGenerator[tuple[str, v1.StreamResponse], None]:
+        row = _ROWS[self._version][operation if self._version == V1 else METHOD_NAMES[operation]]
+        body = (request if self._version == V1 else v03.down_request(request)).SerializeToString()
+        read, up, again = reader(row.output), self._up, True
+        sent, limit = _beside(headers)
+        while True:
+            try:
+                reading = await begin(row.path, sent, body, limit)
+            except ConnectionError as fault:
+                raise ConnectionError(scrubbed(f"cannot connect to {self._url}: {fault}")) from None
+            silence = Silence(self._silence, reading.cut)
+            try:
+                while found := await reading.messages():
+                    silence.heard()
+                    for message in found:
+                        yield "", up(operation, read(message))
+                return
+            except grpc.aio.AioRpcError as fault:
+                if silence.broken:
+                    raise silence.fault(self._url) from None
+                if not (reading.unseen and again):
+                    raise _grpc_error(fault) from None
+                again = False
+            finally:
+                silence.close()
+                reading.close()
 
     async def check(self) -> None:
         """Connect, unless that is done, and ask the server whether it takes calls, which not every server tells. Raises
@@ -388,11 +449,8 @@ class GrpcWire:
         return way
 
     def _call(self, operation: str, request: Message, headers: Mapping[str, str], way: tuple[Any, Any]) -> Any:
-        carried = ((name, value.encode() if name.endswith(BINARY) else value) for name, value in headers.items())
-        told: dict[str, Any] = {"metadata": tuple(carried)}
-        if (limit := headers.get(DEADLINE)) is not None:
-            told = {"metadata": tuple(pair for pair in told["metadata"] if pair[0] != DEADLINE)}
-            told["timeout"] = int(limit[:-1]) / 1000
+        told: dict[str, Any] = {}
+        told["metadata"], told["timeout"] = _beside(headers)
         if self._version == V1:
             return getattr(way[1], operation)(request, **told)
         return getattr(way[1], METHOD_NAMES[operation])(v03.down_request(request), **told)
@@ -403,6 +461,14 @@ class GrpcWire:
         if self._version == V1:
             return answer
         return v03.up_event(answer) if METHODS[V1][operation].streaming else v03.up_result(operation, answer)
+
+
+def _beside(headers: Mapping[str, str]) -> tuple[tuple[tuple[str, str | bytes], ...], float | None]:
+    """What goes beside a request as gRPC has it: metadata, and seconds until the deadline."""
+    limit = headers.get(DEADLINE)
+    pairs = ((name, value) for name, value in headers.items() if name != DEADLINE)
+    carried = tuple((name, value.encode() if name.endswith(BINARY) else value) for name, value in pairs)
+    return carried, None if limit is None else int(limit[:-1]) / 1000
 
 
 def _grpc_error(fault: grpc.aio.AioRpcError) -> A2AError:

@@ -11,7 +11,9 @@ import ssl
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from typing import Any, Final
 
 from a2a_stubs import v1, v1_grpc
@@ -20,7 +22,7 @@ from google.protobuf.message import Message
 from a2a_grpc.call import GRPC, RESUME_EXTENSION, V03, VERSIONS, Call
 from a2a_grpc.cards import RESOLVED
 from a2a_grpc.client import Client, Events
-from a2a_grpc.client_auth import Channel, Tls, plain
+from a2a_grpc.client_auth import BALANCES, Channel, Tls, plain
 from a2a_grpc.client_cards import Found, Verify, trusted
 from a2a_grpc.client_streams import number_of
 from a2a_grpc.client_wires import DEADLINE
@@ -120,7 +122,7 @@ class Upstream(v1_grpc.A2AServiceServicer):
         """The upstream's card as last seen; another object only when it says something else."""
         self._given = card
         self._declared: frozenset[str] = frozenset()
-        told = {"binding": binding, "headers": headers, "tls": tls, "verify": verify, "channel": channel}
+        told = {"binding": binding, "headers": headers, "tls": tls, "verify": verify, "channel": _channel(channel)}
         settings: Mapping[str, Any] = {**told, "retries": None}
         self._way = Way(self.url, (version,) if version else VERSIONS, settings, self._learn)
         fixed = {name.lower() for name in headers or ()}
@@ -339,6 +341,12 @@ class Upstream(v1_grpc.A2AServiceServicer):
             request.CopyFrom(given)
             request.tenant = call.tenant
         return request, {"headers": headers, "extensions": extensions}
+
+
+def _channel(given: Channel) -> Channel:
+    """How connections are held, where nobody has said by which library streams are read."""
+    better = not given.streams and given.balance == BALANCES[0] and find_spec("h2") is not None
+    return replace(given, streams="h2") if better else given
 
 
 def _has_config(request: Any) -> bool:

@@ -10,11 +10,24 @@ sys.modules[{missing!r}] = None
 import a2a_grpc.{module}
 """
 
+GATEWAY = """
+import sys
+sys.modules["h2"] = None
+from a2a_grpc.client_auth import Channel
+from a2a_grpc.gateway import Upstream
+chosen = Upstream("127.0.0.1:1")._way.settings["channel"].streams
+try:
+    Channel(streams="h2")
+except ModuleNotFoundError as fault:
+    print(repr(chosen), fault)
+"""
+
 
 @pytest.mark.parametrize(
     ("module", "missing", "extra"),
     [
         ("auth_jwt", "joserfc", "auth"),
+        ("client_http2", "h2", "gateway"),
         ("auth_keys", "joserfc", "auth"),
         ("signing", "rfc8785", "auth"),
         ("verification", "joserfc", "auth"),
@@ -28,3 +41,9 @@ def test_an_import_without_its_extra_says_what_to_install(module: str, missing: 
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith(f"ModuleNotFoundError: there is no {missing}")
     assert last.endswith(f"install a2a-grpc[{extra}]")
+
+
+def test_a_gateway_without_its_extra_reads_by_grpcio_and_says_what_h2_needs() -> None:
+    done = fresh_python(GATEWAY)
+    assert not done.returncode, done.stderr
+    assert done.stdout.strip() == "'' there is no h2: install a2a-grpc[gateway]"

@@ -12,7 +12,7 @@ from typing import Any, Final
 from a2a_grpc import workers
 from a2a_grpc.call import VERSIONS
 from a2a_grpc.cards import RESOLVED
-from a2a_grpc.client_auth import BALANCES, Channel, Tls
+from a2a_grpc.client_auth import BALANCES, STREAMS, Channel, Tls
 from a2a_grpc.commands.card import verifier
 from a2a_grpc.commands.serve import Ready, serving, tell
 from a2a_grpc.commands.words import (
@@ -35,6 +35,10 @@ SIGNED: Final = (
     ("trust", "HOST", "that it names itself, at this host or whole address"),
 )
 """Flags that say whose signature the card of an upstream must have."""
+
+
+CHANNEL: Final = ("keepalive", "balance", "connections", "streams")
+"""Flags that say how connections are held, in the order of `Channel`."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -60,6 +64,8 @@ def parser() -> argparse.ArgumentParser:
         help="which of the addresses of a name gRPC calls; default: %(default)s")  # fmt: skip
     add("--upstream-connections", type=number_word, default=0, metavar="COUNT",
         help="gRPC: connections that share the calls (default: 1); HTTP: at most (default: any)")  # fmt: skip
+    add("--upstream-streams", choices=STREAMS, default="",
+        help="what reads streams over gRPC; default: h2, where it is there and the address one host")  # fmt: skip
     add("--buffer", type=mebibytes_word, default=0, metavar="MIB",
         help="MiB of events to keep to resume streams of an upstream that cannot; default: 0")  # fmt: skip
     add("--push", choices=PUSH, default=PUSH[0],
@@ -105,7 +111,7 @@ def ready(words: Sequence[str]) -> Ready:
         "forward": (*FORWARDED, *forward),
         "buffer": arguments.pop("buffer"),
         "push": arguments.pop("push"),
-        "channel": Channel(*(arguments.pop(f"upstream_{name}") for name in ("keepalive", "balance", "connections"))),
+        "channel": Channel(*(arguments.pop(f"upstream_{name}") for name in CHANNEL)),
     }
     if settings["push"] == "own":
         arguments["push_notifications"] = True

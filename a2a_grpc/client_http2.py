@@ -1,0 +1,441 @@
+"""gRPC streams of a client over the library h2: all that has come at a turn of the loop, where grpcio hands over one.
+
+Laws: HTTP/2 is h2's; when connections are made, which call goes over which, and when one is given up is said here, what
+they bring is read in client_reading. What is called, and what it means, is not known. A connection is given its room
+back at once, so that no reader holds up another; a stream when its reader has taken what was there.
+"""
+
+import asyncio
+import base64
+import binascii
+import itertools
+import os
+import re
+import ssl
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+import grpc
+import grpc.aio
+
+from a2a_grpc import client_auth
+from a2a_grpc.client_auth import Tls
+from a2a_grpc.client_reading import WINDOW, Reading, Status, failure
+from a2a_grpc.extras import needs
+from a2a_grpc.python310_asyncio import timeout
+
+with needs("gateway"):
+    from h2 import events
+    from h2.config import H2Configuration
+    from h2.connection import ConnectionInputs, H2Connection, H2ConnectionStateMachine
+    from h2.errors import ErrorCodes
+    from h2.exceptions import ProtocolError
+    from h2.settings import SettingCodes, Settings
+
+WINDOW_OF_ALL: Final = 16 * 1024 * 1024
+"""Bytes of all streams of a connection that may be on their way."""
+
+MOST_UNSENT: Final = 4 * 1024 * 1024
+"""Bytes that may wait for a server that does not read, before the connection is given up."""
+
+CONNECT_SECONDS: Final = 20.0
+"""How long the making of a connection may take, as with grpcio."""
+
+PAUSE: Final = 0.25
+"""Seconds after a failed attempt to connect in which calls fail at once."""
+
+LAST_WORDS: Final = 1.0
+"""Seconds that a connection has to be closed in order."""
+
+PROXIES: Final = ("grpc_proxy", "https_proxy", "http_proxy")
+"""Variables that make grpcio call by way of somebody else."""
+
+_PLACE: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)]|([^\[\]:/,@%]+)):(\d{1,5})")
+_FIXED: Final = (
+    ("te", "trailers"),
+    ("content-type", "application/grpc"),
+    ("user-agent", "grpc-python-a2a"),
+    ("grpc-accept-encoding", "identity, deflate, gzip"),
+)
+_OURS: Final = {name for name, _ in _FIXED} | {
+    *("connection", "host", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"),
+}
+"""What no caller says: it is said here, or by nobody on HTTP/2."""
+
+_OF_RESET: Final[Mapping[int, grpc.StatusCode]] = {
+    ErrorCodes.CANCEL: Status.CANCELLED,
+    ErrorCodes.ENHANCE_YOUR_CALM: Status.RESOURCE_EXHAUSTED,
+    ErrorCodes.INADEQUATE_SECURITY: Status.PERMISSION_DENIED,
+    ErrorCodes.REFUSED_STREAM: Status.UNAVAILABLE,
+}
+"""What a reset stream means; with every other code it is INTERNAL."""
+
+
+def fits(target: str, balance: str) -> bool:
+    """Whether an address, as gRPC takes it, is one host and port that needs nothing of grpcio: no list of addresses, no
+    choice among them, no proxy."""
+    place = _PLACE.fullmatch(target)
+    proxied = any(os.environ.get(name) or os.environ.get(name.upper()) for name in PROXIES)
+    return place is not None and int(place[3]) < 65536 and balance == client_auth.BALANCES[0] and not proxied
+
+
+def tls_for(tls: Tls) -> ssl.SSLContext:
+    """What makes a connection safe, and as easily pleased as grpcio. Raises OSError, ValueError."""
+    made = tls.context()
+    made.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", 0)
+    made.set_alpn_protocols(["h2"])
+    return made
+
+
+class _Rules(H2ConnectionStateMachine):
+    """The rules of a connection. To h2 a GOAWAY is the end of everything, to gRPC the end of new calls alone."""
+
+    def process_input(self, input_: Any) -> Any:
+        return [] if input_ is ConnectionInputs.RECV_GOAWAY else super().process_input(input_)
+
+
+class Connection(asyncio.Protocol):
+    """One HTTP/2 connection. takes: whether new calls may go over it. lost: done when it is no more."""
+
+    def __init__(self, scheme: str, authority: str, keepalive: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._place = ((":method", "POST"), (":scheme", scheme), (":authority", authority))
+        self._keepalive = keepalive
+        told = {"validate_outbound_headers": False, "normalize_outbound_headers": False, "header_encoding": None}
+        self._h2 = H2Connection(H2Configuration(client_side=True, **told))  # type: ignore[arg-type]
+        self._h2.state_machine = _Rules()
+        self._readings: dict[int, Reading] = {}
+        self._transport: Any = None
+        self._arrived = 0
+        self._quiet = self._paused = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._moved, self._freed = asyncio.Event(), asyncio.Event()
+        self.settled: asyncio.Future[None] = self._loop.create_future()
+        self.lost: asyncio.Future[None] = self._loop.create_future()
+        self.takes = True
+
+    # -- the transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin."""
+        self._transport = transport
+        wanted = {SettingCodes.ENABLE_PUSH: 0, SettingCodes.INITIAL_WINDOW_SIZE: WINDOW}
+        self._h2.local_settings = Settings(client=True, initial_values=wanted)
+        self._h2.initiate_connection()
+        self._h2.increment_flow_control_window(WINDOW_OF_ALL - 65_535)
+        self._flush()
+        if self._keepalive:
+            self._timer = self._loop.call_later(self._keepalive, self._look)
+
+    def connection_lost(self, wrong: Exception | None) -> None:
+        """The end of all streams."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._fail(failure(Status.UNAVAILABLE, f"the connection was lost: {wrong or 'Socket closed'}"))
+        self.lost.set_result(None)
+
+    def pause_writing(self) -> None:
+        """The server reads too slowly."""
+        self._paused = True
+
+    def resume_writing(self) -> None:
+        """The server reads again."""
+        self._paused = False
+        _stir(self._moved)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what has come."""
+        self._quiet = False
+        if data[:5] == b"HTTP/" and not self.settled.done():  # which h2 takes for the head of a very large frame
+            self._fail(failure(Status.UNAVAILABLE, "the server speaks HTTP/1"))
+            self._transport.abort()
+            return
+        try:
+            found = self._h2.receive_data(data)
+        except ProtocolError as wrong:
+            self._fail(failure(Status.INTERNAL, f"the server breaks the rules of HTTP/2: {wrong}"))
+            self.close()
+            return
+        readings = self._readings
+        for event in found:
+            if type(event) is events.DataReceived:
+                size = event.flow_controlled_length or 0
+                self._arrived += size
+                if (reading := readings.get(event.stream_id or 0)) is not None:
+                    reading.heard(event.data or b"", size)
+            elif (hear := _HEARD.get(type(event))) is not None:
+                hear(self, event)
+        if self._arrived >= WINDOW_OF_ALL // 2:
+            self._h2.increment_flow_control_window(self._arrived)
+            self._arrived = 0
+        self._flush()
+        if self._transport.get_write_buffer_size() > MOST_UNSENT:
+            self._transport.abort()
+
+    def _flush(self) -> None:
+        if (said := self._h2.data_to_send()) and not self._transport.is_closing():
+            self._transport.write(said)
+
+    def _fail(self, wrong: grpc.aio.AioRpcError) -> None:
+        self.takes = False
+        if not self.settled.done():
+            self.settled.set_exception(ConnectionError(wrong.details()))
+            self.settled.exception()  # nobody may be waiting any more
+        for reading in [*self._readings.values()]:
+            reading.end(wrong)
+        self._readings.clear()
+        _stir(self._moved)
+        _stir(self._freed)
+
+    def _look(self) -> None:
+        """Try a connection in use that has been quiet by a ping, and give it up when even then it stays so."""
+        self._timer = self._loop.call_later(self._keepalive, self._look)
+        if self._quiet and self._readings:
+            self._h2.ping(b"a2a-grpc")
+            self._flush()
+            self._timer.cancel()
+            self._timer = self._loop.call_later(client_auth.PING_TIMEOUT_MS / 1000, self._judge)
+        self._quiet = True
+
+    def _judge(self) -> None:
+        if self._quiet:
+            self._fail(failure(Status.UNAVAILABLE, "a ping was not answered"))
+            self._transport.abort()
+        else:
+            self._look()
+
+    def _on_pong(self, _: Any) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = self._loop.call_later(self._keepalive, self._look)
+
+    def close(self) -> None:
+        """End the connection, and every call on it."""
+        self._fail(failure(Status.UNAVAILABLE, "the connection was closed"))
+        with suppress(ProtocolError):
+            self._h2.close_connection()
+        self._flush()
+        self._transport.close()
+
+    def abort(self) -> None:
+        """End the connection without a word."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    # -- events of h2
+
+    def _on_headers(self, event: Any) -> None:
+        if (reading := self._readings.get(event.stream_id)) is not None:
+            reading.headed([_pair(*each) for each in event.headers])
+
+    def _on_end(self, event: Any) -> None:
+        if (reading := self._forget(event.stream_id)) is not None:
+            reading.end()
+
+    def _on_reset(self, event: Any) -> None:
+        if (reading := self._forget(event.stream_id)) is not None:
+            code, number = _OF_RESET.get(event.error_code, Status.INTERNAL), int(event.error_code)
+            reading.end(failure(code, f"Received RST_STREAM with error code {number}"))
+
+    def _on_goaway(self, event: Any) -> None:
+        self.takes = False
+        for ident in [ident for ident in self._readings if ident > event.last_stream_id]:
+            reading = self._readings.pop(ident)
+            reading.unseen = True
+            reading.end(failure(Status.UNAVAILABLE, "the server takes no more calls on this connection"))
+        self._forget(0)
+
+    def _on_settings(self, _: Any) -> None:
+        if not self.settled.done():
+            self.settled.set_result(None)
+        _stir(self._moved)
+        _stir(self._freed)
+
+    def _on_window(self, _: Any) -> None:
+        _stir(self._moved)
+
+    def _forget(self, ident: int) -> Reading | None:
+        """Make room for another call, and leave a connection that takes none once the last is over."""
+        found = self._readings.pop(ident, None)
+        if not (self.takes or self._readings):
+            self.close()
+        _stir(self._freed)
+        _stir(self._moved)
+        return found
+
+    # -- calls
+
+    async def room(self) -> bool:
+        """Wait until there is room for a call; False when there will be none."""
+        while self.takes and len(self._readings) >= self._h2.remote_settings.max_concurrent_streams:
+            await self._freed.wait()
+        return self.takes
+
+    def begin(self, path: str, headers: Iterable[tuple[str, str]], seconds: float | None) -> Reading:
+        """Ask, all but the message."""
+        ident = self._h2.get_next_available_stream_id()
+        self._h2.send_headers(ident, [*self._place, (":path", path), *_FIXED, *headers])
+        made = self._readings[ident] = Reading(self, ident, seconds)
+        return made
+
+    async def send(self, reading: Reading, body: bytes) -> None:
+        """The message, as fast as the server takes it, unless it has answered before."""
+        while reading.ident in self._readings:
+            room = min(self._h2.local_flow_control_window(reading.ident), self._h2.max_outbound_frame_size, len(body))
+            if room and not self._paused:
+                piece, body = body[:room], body[room:]
+                self._h2.send_data(reading.ident, piece, end_stream=not body)
+                self._flush()
+                if not body:
+                    return
+            else:
+                await self._moved.wait()
+        with suppress(ProtocolError):  # so that nobody waits for the rest
+            self._h2.reset_stream(reading.ident, ErrorCodes.CANCEL)
+            self._flush()
+
+    def give_back(self, reading: Reading, size: int) -> None:
+        """Let so many bytes more of a stream come."""
+        if reading.ident in self._readings:
+            self._h2.increment_flow_control_window(size, reading.ident)
+            self._flush()
+
+    def leave(self, reading: Reading) -> None:
+        """End a call that its reader needs no more."""
+        if reading.ident in self._readings:
+            with suppress(ProtocolError):
+                self._h2.reset_stream(reading.ident, ErrorCodes.CANCEL)
+            self._flush()
+            self._forget(reading.ident)
+
+
+_HEARD: Final[Mapping[type, Callable[[Connection, Any], None]]] = {
+    events.ResponseReceived: Connection._on_headers,
+    events.TrailersReceived: Connection._on_headers,
+    events.StreamEnded: Connection._on_end,
+    events.StreamReset: Connection._on_reset,
+    events.ConnectionTerminated: Connection._on_goaway,
+    events.RemoteSettingsChanged: Connection._on_settings,
+    events.WindowUpdated: Connection._on_window,
+    events.PingAckReceived: Connection._on_pong,
+}
+
+
+def _stir(event: asyncio.Event) -> None:
+    """Let all who wait look again."""
+    event.set()
+    event.clear()
+
+
+def _pair(name: bytes, value: bytes) -> tuple[str, Any]:
+    """A header as grpcio gives it."""
+    key = name.decode("utf-8", "replace")
+    if not key.endswith("-bin"):
+        return key, value.decode("utf-8", "replace")
+    with suppress(binascii.Error):
+        return key, base64.b64decode(value + b"=" * (-len(value) % 4))
+    return key, b""
+
+
+class Http2:
+    """The connections to one address, which take turns and are made when they are needed. target: as `fits` likes it.
+    tls: makes what protects them, None for none. keepalive: as of Channel. count: of connections."""
+
+    def __init__(
+        self, target: str, tls: Callable[[], ssl.SSLContext] | None, keepalive: float = 0.0, count: int = 1
+    ) -> None:
+        place = _PLACE.fullmatch(target)
+        assert place is not None
+        self._host, self._port, self._target = place[1] or place[2], int(place[3]), target
+        self._tls, self._keepalive = tls, keepalive
+        self._turns = itertools.cycle(range(count))
+        self._ways: list[asyncio.Task[Connection] | None] = [None] * count
+        self._left: set[Connection] = set()
+        self._away, self._until = "", 0.0
+
+    async def call(
+        self, path: str, headers: Iterable[tuple[str, str | bytes]], body: bytes, seconds: float | None
+    ) -> Reading:
+        """Begin a call with one message. headers: beside those that every call has. seconds: until its deadline, None
+        for none. Raises ConnectionError when the server cannot be reached."""
+        turn = next(self._turns)
+        sent = [(name, _text(value)) for name, value in headers if name not in _OURS]
+        if seconds is not None:
+            sent.append(("grpc-timeout", f"{max(1, int(seconds * 1000))}m"))
+        while True:
+            connection = await self._connection(turn)
+            if not await connection.room():
+                continue
+            try:
+                reading = connection.begin(path, sent, seconds)
+            except ProtocolError:  # it has no more numbers for streams
+                connection.takes = False
+                continue
+            try:
+                await connection.send(reading, b"\0" + len(body).to_bytes(4, "big") + body)
+            except BaseException:
+                reading.close()
+                raise
+            return reading
+
+    async def close(self) -> None:
+        """Let go of all connections; calls that they carry end."""
+        for way in self._ways:
+            if way is not None:
+                way.cancel()
+        self._ways = [None] * len(self._ways)
+        if left := [*self._left]:
+            for each in left:
+                each.close()
+            await asyncio.wait([each.lost for each in left], timeout=LAST_WORDS)
+            for each in left:
+                each.abort()
+
+    async def _connection(self, turn: int) -> Connection:
+        """The connection whose turn it is; those who want it together make it together."""
+        way = self._ways[turn]
+        if way is None or (way.done() and (way.cancelled() or way.exception() or not way.result().takes)):
+            if asyncio.get_running_loop().time() < self._until:
+                raise ConnectionError(self._away)
+            way = self._ways[turn] = asyncio.create_task(self._dial())
+            way.add_done_callback(_seen)
+        try:
+            return await asyncio.shield(way)
+        except asyncio.CancelledError:
+            if way.cancelled():
+                raise ConnectionError("the connection was closed") from None
+            raise
+
+    async def _dial(self) -> Connection:
+        loop = asyncio.get_running_loop()
+        connection = Connection("https" if self._tls else "http", self._target, self._keepalive)
+        try:
+            async with timeout(CONNECT_SECONDS):
+                safe: Any = {}
+                if self._tls is not None:
+                    safe = {"ssl": await asyncio.to_thread(self._tls), "server_hostname": self._host}
+                transport, _ = await loop.create_connection(lambda: connection, self._host, self._port, **safe)
+                self._left.add(connection)
+                connection.lost.add_done_callback(lambda _: self._left.discard(connection))
+                if safe and transport.get_extra_info("ssl_object").selected_alpn_protocol() != "h2":
+                    raise ConnectionError("the server does not offer HTTP/2")
+                await connection.settled
+        except (OSError, ValueError, asyncio.TimeoutError) as wrong:
+            connection.abort()
+            self._away, self._until = str(wrong) or type(wrong).__name__, loop.time() + PAUSE
+            raise ConnectionError(self._away) from wrong
+        except BaseException:
+            connection.abort()
+            raise
+        return connection
+
+
+def _seen(way: "asyncio.Task[Any]") -> None:
+    """Nobody may be waiting any more."""
+    if not way.cancelled():
+        way.exception()
+
+
+def _text(value: str | bytes) -> str:
+    return value if isinstance(value, str) else base64.b64encode(value).rstrip(b"=").decode()
