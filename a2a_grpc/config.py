@@ -276,6 +276,15 @@ class Options:
     dedupe_window: float = option(86_400.0, "seconds that a messageId is remembered", low=1, high=86_400 * 365)
     retain: float = option(86_400.0 * 7, "seconds that finished tasks are kept (BL-44)", low=1, high=86_400 * 3650)
     retain_count: int = option(100_000, "most finished tasks kept of each owner", low=1, high=1_000_000_000)
+    retain_reply_bytes: int = option(
+        64 * MIB,
+        "most bytes of direct exchanges, messages that were answered without a task, kept of each owner; the oldest go",
+        low=0,
+        high=1024 * 1024 * MIB,
+    )
+    retain_reply_bytes_all: int = option(
+        1024 * MIB, "most bytes of direct exchanges kept of all owners together", low=0, high=1024 * 1024 * MIB
+    )
     retain_stuck: float = option(
         86_400.0 * 30,
         "seconds that unfinished tasks without a running turn are kept",

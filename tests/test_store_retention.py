@@ -1,10 +1,11 @@
 """What every store must let go, and what it may not: the same tests for each."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
-from a2a_grpc.tasks.store import Change, Dedupe, LeaseTaken, Retention, Snapshot, Store, TaskQuery
+from a2a_grpc.tasks.store import Change, Dedupe, LeaseTaken, Retention, Scope, Snapshot, Store, TaskQuery
 from tests import stores
 from tests.stores import ANN, ASKING, COMPLETED, NOW, STRANGERS, WORKING, config, create, due, events, pages, text
 
@@ -74,6 +75,32 @@ async def test_conversations_and_message_ids_go_when_unused(store: Store) -> Non
     assert await store.seen(ANN, "old", NOW) is not None
     await store.trim(keep(NOW + 1000))
     assert [await store.seen(ANN, name, NOW) is None for name in ("old", "used", "new")] == [True, True, False]
+
+
+@pytest.mark.requirement("BL-44", "SEC-04", "SEC-08", "OP-SEND-14")
+async def test_direct_exchanges_take_so_much_of_an_owner_and_of_all_and_the_oldest_go(store: Store) -> None:
+    other = STRANGERS[0]
+    for number, (scope, context) in enumerate([(ANN, "a"), (other, "a"), (ANN, "b"), (ANN, "a"), (other, "c")]):
+        exchange, dedupe = [b"%d" % number * 50, b"%d" % number * 50], Dedupe(context + str(number), b"", NOW * 2)
+        dedupe = dedupe._replace(reply=exchange[1])
+        await store.remember_reply(scope, context, exchange, {"k": b"1"}, dedupe, NOW + number)
+
+    async def kept(scope: Scope, *contexts: str) -> bytes:
+        return b"".join([message[:1] for name in contexts for message in await store.messages(scope, name, 9)])
+
+    await store.trim(replace(keep(NOW), reply_bytes=300, reply_bytes_all=500))
+    assert (await kept(ANN, "a", "b"), await kept(other, "a", "c")) == (b"003322", b"1144")
+    await store.trim(replace(keep(NOW), reply_bytes=240, reply_bytes_all=500))
+    assert (await kept(ANN, "a", "b"), await kept(other, "a", "c")) == (b"3322", b"1144")
+    await store.trim(replace(keep(NOW), reply_bytes=240, reply_bytes_all=250))
+    assert (await kept(ANN, "a", "b"), await kept(other, "a", "c")) == (b"332", b"44")
+    await store.trim(replace(keep(NOW), reply_bytes=0, batch=1))
+    assert (await kept(ANN, "a", "b"), await kept(other, "a", "c")) == (b"", b"")
+    # What agents note for themselves, and what a repeated message is answered with, is something else.
+    assert await store.memory(ANN, "a") == {"k": b"1"}
+    for scope, name, reply in ((ANN, "a0", b"0"), (other, "c4", b"4")):
+        seen = await store.seen(scope, name, NOW)
+        assert seen is not None and seen.reply == reply * 50
 
 
 @pytest.mark.requirement("BL-44", "SEC-08")

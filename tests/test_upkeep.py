@@ -464,6 +464,23 @@ async def test_finished_tasks_are_forgotten_and_their_readers_told(store: Store)
                 await made.view(ALICE, task_id)
 
 
+@pytest.mark.requirement("BL-44", "SEC-04")
+async def test_direct_exchanges_are_forgotten_before_they_take_much_more_than_they_may(store: Store) -> None:
+    async def replies(task: TaskHandle) -> None:
+        await task.reply("r" * 200_000)
+
+    limits: dict[str, Any] = {"retain_reply_bytes": 500_000, "deduplicate": "always"}
+    async with engine(store, agent(replies, replies=True), **limits) as made:  # the next look is in a minute
+        for number in range(8):
+            answer = await (await begin(made, message_id=str(number), context_id="c")).outcome()
+        while sum(map(len, await store.messages(ALICE, "c", 99))) > 500_000:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        assert len(await store.messages(ALICE, "c", 99)) > 2
+        assert await (await begin(made, message_id="7", context_id="c")).outcome() == answer
+        again = await (await begin(made, message_id="0", context_id="c")).outcome()
+        assert isinstance(again, v1.Message) and again.parts[0].text == "r" * 200_000 and again != answer
+
+
 @pytest.mark.requirement("BL-17")
 async def test_an_agent_that_holds_the_loop_is_named(caplog: pytest.LogCaptureFixture) -> None:
     async def blocks(task: TaskHandle) -> None:

@@ -12,6 +12,7 @@ from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from heapq import heapify, heappop, heapreplace
 from itertools import count, islice
 from operator import attrgetter
 from typing import Final
@@ -51,8 +52,83 @@ class _Entry(Pushed):
 @dataclass(slots=True)
 class _Context:
     used_ms: int
+    size: int = 0
     messages: deque[tuple[int, bytes]] = field(default_factory=deque)
     memory: dict[str, bytes] = field(default_factory=dict)
+
+    def drop(self) -> int:
+        """Forget the oldest message; how many bytes that were."""
+        size = len(self.messages.popleft()[1])
+        self.size -= size
+        return size
+
+
+class _Conversations:
+    """The conversations of every scope; see Store for what each method does."""
+
+    def __init__(self) -> None:
+        self._contexts: dict[tuple[Scope, str], _Context] = {}
+
+    def use(self, scope: Scope, context_id: str, memory: Mapping[str, bytes | None], now_ms: int) -> None:
+        """Note that a conversation goes on, and what its agent wants to remember."""
+        context = self._contexts.get((scope, context_id))
+        if context is None:
+            if not memory:
+                return
+            context = self._contexts[scope, context_id] = _Context(now_ms)
+        context.used_ms = max(context.used_ms, now_ms)
+        for key, value in memory.items():
+            if value is None:
+                context.memory.pop(key, None)
+            else:
+                context.memory[key] = value
+
+    def say(self, scope: Scope, context_id: str, messages: Sequence[bytes], now_ms: int) -> None:
+        """Keep the messages of a direct exchange."""
+        context = self._contexts.setdefault((scope, context_id), _Context(now_ms))
+        context.messages.extend((now_ms, message) for message in messages)
+        context.size += sum(map(len, messages))
+
+    def messages(self, scope: Scope, context_id: str, limit: int) -> list[bytes]:
+        """The last messages of direct exchanges (see Store.messages)."""
+        context = self._contexts.get((scope, context_id))
+        return [message for _, message in list(context.messages)[-limit:]] if context and limit else []
+
+    def memory(self, scope: Scope, context_id: str) -> dict[str, bytes]:
+        """The memory of a context (see Store.memory)."""
+        context = self._contexts.get((scope, context_id))
+        return dict(context.memory) if context else {}
+
+    def trim(self, retention: Retention) -> None:
+        """Forget what is no longer kept (see Store.trim)."""
+        oldest = retention.now_ms - retention.terminal_ms
+        owned: dict[Scope, list[_Context]] = {}
+        for name, context in list(self._contexts.items()):
+            while context.messages and context.messages[0][0] < oldest:
+                context.drop()
+            if context.used_ms < oldest:
+                del self._contexts[name]
+            elif context.size:
+                owned.setdefault(name[0], []).append(context)
+        for contexts in owned.values():
+            _shed(contexts, retention.reply_bytes)
+        _shed([context for contexts in owned.values() for context in contexts], retention.reply_bytes_all)
+
+
+def _shed(contexts: Iterable[_Context], most: int) -> None:
+    """Forget messages, the oldest first, until no more than so many bytes are left."""
+    excess = sum(context.size for context in contexts) - most
+    if excess <= 0:
+        return
+    first = [(context.messages[0][0], number, context) for number, context in enumerate(contexts) if context.size]
+    heapify(first)
+    while excess > 0:
+        _, number, context = first[0]
+        excess -= context.drop()
+        if context.messages:
+            heapreplace(first, (context.messages[0][0], number, context))
+        else:
+            heappop(first)
 
 
 class _Shelf:
@@ -121,7 +197,7 @@ class MemoryStore(MemoryPush):
         self._retire = _Shelf()  # ended tasks by scope, all others under None
         self._held: dict[str, TaskRow] = {}
         self._dedupe: dict[tuple[Scope, str], Dedupe] = {}
-        self._contexts: dict[tuple[Scope, str], _Context] = {}
+        self._conversations = _Conversations()
         self._posts: dict[int, tuple[Post, int]] = {}
         self._taken: dict[int, int] = {}
         self._numbers = count(1)
@@ -165,7 +241,7 @@ class MemoryStore(MemoryPush):
         if change.posts:
             self._taken |= change.posts
         if change.memory or change.take is not None:
-            self._use_context(change.scope, row.context_id, change.memory, change.now_ms)
+            self._conversations.use(change.scope, row.context_id, change.memory, change.now_ms)
         return row.token
 
     def _own(self, entry: _Entry) -> TaskRow:
@@ -200,19 +276,6 @@ class MemoryStore(MemoryPush):
         key = (row.status_ms, row.task_id)
         self._order.remove(_labels(row), key)
         self._retire.remove(_retire_label(row), key)
-
-    def _use_context(self, scope: Scope, context_id: str, memory: Mapping[str, bytes | None], now_ms: int) -> None:
-        context = self._contexts.get((scope, context_id))
-        if context is None:
-            if not memory:
-                return
-            context = self._contexts[scope, context_id] = _Context(now_ms)
-        context.used_ms = max(context.used_ms, now_ms)
-        for key, value in memory.items():
-            if value is None:
-                context.memory.pop(key, None)
-            else:
-                context.memory[key] = value
 
     def _find(self, scope: Scope, task_id: str) -> _Entry | None:
         entry = self._tasks.get(task_id)
@@ -346,19 +409,16 @@ class MemoryStore(MemoryPush):
         self._refuse_duplicate(scope, dedupe, now_ms)
         if dedupe is not None:
             self._dedupe[scope, dedupe.message_id] = dedupe
-        context = self._contexts.setdefault((scope, context_id), _Context(now_ms))
-        context.messages.extend((now_ms, message) for message in messages)
-        self._use_context(scope, context_id, memory, now_ms)
+        self._conversations.say(scope, context_id, messages, now_ms)
+        self._conversations.use(scope, context_id, memory, now_ms)
 
     async def messages(self, scope: Scope, context_id: str, limit: int) -> list[bytes]:
         """The last messages of direct exchanges (see Store.messages)."""
-        context = self._contexts.get((scope, context_id))
-        return [message for _, message in list(context.messages)[-limit:]] if context and limit else []
+        return self._conversations.messages(scope, context_id, limit)
 
     async def memory(self, scope: Scope, context_id: str) -> dict[str, bytes]:
         """The memory of a context (see Store.memory)."""
-        context = self._contexts.get((scope, context_id))
-        return dict(context.memory) if context else {}
+        return self._conversations.memory(scope, context_id)
 
     async def counts(self, now_ms: int) -> Counts:
         """How much there is to look after (see Store.counts)."""
@@ -368,7 +428,7 @@ class MemoryStore(MemoryPush):
 
     async def trim(self, retention: Retention) -> list[str]:
         """Delete what is no longer kept (see Store.trim)."""
-        now, oldest = retention.now_ms, retention.now_ms - retention.terminal_ms
+        now = retention.now_ms
         gone = list(islice(self._expired(retention), retention.batch))
         for task_id in gone:
             entry = self._tasks.pop(task_id)
@@ -380,11 +440,7 @@ class MemoryStore(MemoryPush):
                     del self._dedupe[sent]
         for sent in [sent for sent, dedupe in self._dedupe.items() if dedupe.expires_ms <= now]:
             del self._dedupe[sent]
-        for name, context in list(self._contexts.items()):
-            while context.messages and context.messages[0][0] < oldest:
-                context.messages.popleft()
-            if context.used_ms < oldest:
-                del self._contexts[name]
+        self._conversations.trim(retention)
         for number in [number for number, (_, until_ms) in self._posts.items() if until_ms < now]:
             del self._posts[number]
             self._taken.pop(number, None)

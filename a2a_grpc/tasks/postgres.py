@@ -198,8 +198,7 @@ class PostgresStore:
             for first in (await claim(connection, [(scope, dedupe, now_ms)])).values():
                 raise Duplicate(first)
             context = await remember(connection, scope, context_id, memory, now_ms)
-            exchange = [{"context": context, "now_ms": now_ms, "message": message} for message in messages]
-            await many(connection, sql.ADD_MESSAGE, exchange)
+            await many(connection, sql.ADD_MESSAGE, sql.exchange(context, messages, now_ms))
 
         await self._link.transact(work)
 
@@ -311,12 +310,16 @@ class PostgresStore:
             for statement in map(pg.counted, sql.DROP_EXPIRED):
                 while (await self._alone(partial(rows, statement=statement, values=values)))[0][0] == retention.batch:
                     pass
+            await sql.shed(retention, self._link.rows, self._drop_messages)
             await self._commits.sum_up()
             if gone:
                 await self._link.rows(pg.DROP_TALLIES, {})
         except _Trimming:
             pass
         return gone
+
+    async def _drop_messages(self, every: list[dict[str, Any]]) -> None:
+        await self._alone(partial(many, statement=sql.DROP_MESSAGE, every=every))
 
     async def _alone(self, work: Callable[[Connection], Awaitable[_T]]) -> _T:
         """Run the work in a transaction that no other replica has at the same time; raises _Trimming if one does."""

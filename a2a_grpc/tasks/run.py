@@ -15,6 +15,7 @@ from typing import Any, Final
 from a2a_stubs import v1
 
 from a2a_grpc.agent import Agent, Failed, Rejected
+from a2a_grpc.config import MIB
 from a2a_grpc.errors import A2AError, InternalError, InvalidParamsError, UnavailableError, UnsupportedOperationError
 from a2a_grpc.python310 import Self
 from a2a_grpc.tasks.commits import Commits, Process
@@ -36,11 +37,20 @@ Around = Callable[["Turn", Coroutine[Any, Any, None]], Coroutine[Any, Any, None]
 @dataclass(slots=True)
 class Runtime(Process):
     """What all turns of a process share, too. turns: those not yet over, by task; strays: functions that go on
-    although their turn was broken off; around: what is put around each function."""
+    although their turn was broken off; around: what is put around each function. exchanged: bytes of direct exchanges
+    since retention looked last; crowded: set when it is to look soon."""
 
     turns: dict[str, "Turn"] = field(default_factory=dict)
     strays: set[object] = field(default_factory=set)
     around: Around | None = None
+    exchanged: int = 0
+    crowded: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def keep(self, exchange: Sequence[bytes]) -> None:
+        """Count what a direct exchange takes in the store, so that retention looks before it is far too much."""
+        self.exchanged += sum(map(len, exchange))
+        if self.exchanged > max(self.options.retain_reply_bytes // 4, MIB):
+            self.crowded.set()
 
     def elsewhere(self, row: TaskRow) -> bool:
         """Whether a turn of the task may be at work in another process, or was when that was lost."""
@@ -247,6 +257,7 @@ class Turn(Commits):
         self.ending, store = v1.TASK_STATE_COMPLETED, self._runtime.store
         try:
             await store.remember_reply(self.scope, self.context_id, exchange, memory, dedupe, store.now_ms())
+            self._runtime.keep(exchange)
         except Duplicate as first:
             self.stop(first)
             raise TurnEnded("the message was answered before") from None

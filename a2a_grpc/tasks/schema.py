@@ -7,7 +7,7 @@ task, the author's state) lies in `snapshots`, which is written at the end of a 
 context go with it.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from typing import Any, Final
 
 from a2a_grpc.tasks.state import TERMINAL
@@ -90,6 +90,13 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             agent TEXT NOT NULL, tenant TEXT NOT NULL, owner TEXT NOT NULL, state INTEGER NOT NULL,
             tasks BIGINT NOT NULL, PRIMARY KEY (agent, tenant, owner, state))""",
     ),
+    (
+        # How much direct exchanges take is read within the index, whatever lies in their messages.
+        "ALTER TABLE messages ADD COLUMN size BIGINT NOT NULL DEFAULT 0",
+        "UPDATE messages SET size = length(message)",
+        "DROP INDEX messages_of_context",
+        "CREATE INDEX messages_of_context ON messages (context, id, size)",
+    ),
 )
 """Statements that lead from schema n to n + 1, from the empty database on."""
 
@@ -112,6 +119,9 @@ SQLITE_ALSO: Final[Mapping[int, Sequence[str]]] = {
     )
 }
 """What only SQLite is given, by the number of the schema that it belongs to."""
+
+Read = Callable[[str, dict[str, Any]], Awaitable[Sequence[Any]]]
+Drop = Callable[[list[dict[str, Any]]], Awaitable[object]]
 
 VERSION_TABLE: Final = "CREATE TABLE IF NOT EXISTS schema (version INTEGER NOT NULL)"
 VERSION: Final = "SELECT version FROM schema"
@@ -152,6 +162,11 @@ def set_task(columns: Set[str]) -> str:
 def set_snapshot(columns: Set[str]) -> str:
     """Change these columns of the snapshot of the task `:task`."""
     return f"UPDATE snapshots SET {', '.join(f'{name} = :{name}' for name in sorted(columns))} WHERE task = :task"
+
+
+def exchange(context: int, messages: Sequence[bytes], now_ms: int) -> list[dict[str, Any]]:
+    """Values of `ADD_MESSAGE` for the messages of a direct exchange."""
+    return [{"context": context, "now_ms": now_ms, "message": each, "size": len(each)} for each in messages]
 
 
 def values_of(scope: Scope, **values: Any) -> dict[str, Any]:
@@ -244,7 +259,8 @@ USE_CONTEXT: Final = f"UPDATE contexts SET used_ms = :now_ms WHERE {MINE} AND co
 ADD_CONTEXT: Final = """INSERT INTO contexts (agent, tenant, owner, context_id, used_ms)
     VALUES (:agent, :tenant, :owner, :context_id, :now_ms)
     ON CONFLICT (agent, tenant, owner, context_id) DO UPDATE SET used_ms = excluded.used_ms RETURNING id"""
-ADD_MESSAGE: Final = "INSERT INTO messages (context, at_ms, message) VALUES (:context, :now_ms, :message)"
+ADD_MESSAGE: Final = """INSERT INTO messages (context, at_ms, message, size)
+    VALUES (:context, :now_ms, :message, :size)"""
 MESSAGES: Final = f"SELECT message FROM messages WHERE context = {_CONTEXT} ORDER BY id DESC LIMIT :limit"
 SET_MEMORY: Final = """INSERT INTO memory (context, key, value) VALUES (:context, :key, :value)
     ON CONFLICT (context, key) DO UPDATE SET value = excluded.value"""
@@ -336,6 +352,13 @@ OLDEST: Final = f"{_VICTIM} {MINE} AND {_ENDED} ORDER BY status_ms, task_id LIMI
 DROP_TASK: Final = """DELETE FROM tasks WHERE id = :task AND sequence = :sequence AND token = :token
     RETURNING task_id"""
 DROP_SENT: Final = "DELETE FROM dedupe WHERE task_id = :task_id AND task_id <> ''"
+_EXCHANGES: Final = "messages JOIN contexts ON contexts.id = context"
+WEIGHTS: Final = f"""SELECT agent, tenant, owner, CAST(sum(size) AS BIGINT) FROM {_EXCHANGES}
+    GROUP BY agent, tenant, owner"""
+SAID_FIRST: Final = f"SELECT messages.id, size FROM {_EXCHANGES} WHERE {MINE} ORDER BY messages.id LIMIT :limit"
+# SQLite finds the length of a value in the head of its row, and what lies behind it by reading it all.
+SAID_FIRST_OF_ALL: Final = "SELECT id, length(message) FROM messages ORDER BY id LIMIT :limit"
+DROP_MESSAGE: Final = "DELETE FROM messages WHERE id = :message"
 DROP_EXPIRED: Final = (
     """DELETE FROM dedupe WHERE (agent, tenant, owner, message_id) IN (SELECT agent, tenant, owner, message_id
     FROM dedupe WHERE expires_ms <= :now_ms LIMIT :limit)""",
@@ -343,3 +366,22 @@ DROP_EXPIRED: Final = (
     "DELETE FROM contexts WHERE id IN (SELECT id FROM contexts WHERE used_ms < :ended_ms LIMIT :limit)",
     "DELETE FROM posts WHERE id IN (SELECT id FROM posts WHERE at_ms < :now_ms LIMIT :limit)",
 )
+
+
+async def shed(retention: Retention, read: Read, drop: Drop) -> None:
+    """Delete messages of direct exchanges that are too many, the oldest first. read: the rows of a statement; drop:
+    deletes by `DROP_MESSAGE`."""
+    most, total = retention.reply_bytes, 0
+    excess: list[tuple[str, dict[str, Any], int]] = []
+    for *scope, size in await read(WEIGHTS, {}):
+        excess.append((SAID_FIRST, values_of(Scope(*scope)), size - most))
+        total += min(size, most)
+    excess.append((SAID_FIRST_OF_ALL, {}, total - retention.reply_bytes_all))
+    for statement, values, over in excess:
+        while over > 0 and (found := await read(statement, values | {"limit": retention.batch})):
+            gone: list[dict[str, Any]] = []
+            for number, size in found:
+                if over > 0:
+                    gone.append({"message": number})
+                    over -= size
+            await drop(gone)

@@ -209,8 +209,7 @@ class SQLiteStore:
             if dedupe is not None:
                 connection.execute(sql.ADD_DEDUPE, _of(scope, **dedupe._asdict()))
             context = _remember(connection, scope, context_id, memory, now_ms)
-            rows = [{"context": context, "now_ms": now_ms, "message": message} for message in messages]
-            connection.executemany(sql.ADD_MESSAGE, rows)
+            connection.executemany(sql.ADD_MESSAGE, sql.exchange(context, messages, now_ms))
 
         await self._file.write(work)
 
@@ -321,7 +320,11 @@ class SQLiteStore:
         for statement in sql.DROP_EXPIRED:
             while await self._file.write(partial(_delete, statement=statement, values=values)) == retention.batch:
                 pass
+        await sql.shed(retention, self._file.rows, self._drop_messages)
         return gone
+
+    async def _drop_messages(self, every: list[dict[str, Any]]) -> None:
+        await self._file.write(lambda connection: connection.executemany(sql.DROP_MESSAGE, every).rowcount)
 
 
 # -- work on a connection

@@ -290,7 +290,9 @@ class Retention:
     """What is kept: terminal tasks up to an age and a count per scope; unfinished tasks without a living lease up to
     `stuck_ms` after their last status; dedupe rows until they expire; contexts up to `terminal_ms` after their last
     use; messages for turns as long as their senders may ask for them. At most `batch` tasks go in one call (BL-44,
-    SEC-08). turn_ms: how long the process that trims a shared store keeps the others from it, after each call."""
+    SEC-08). turn_ms: how long the process that trims a shared store keeps the others from it, after each call.
+    reply_bytes, reply_bytes_all: how many bytes the messages of direct exchanges may take of each scope, and of all
+    together; the oldest go. What a repeated message is answered with is none of them."""
 
     now_ms: int
     terminal_ms: int
@@ -298,6 +300,8 @@ class Retention:
     count: int
     batch: int = 500
     turn_ms: int = 0
+    reply_bytes: int = NEVER
+    reply_bytes_all: int = NEVER
 
 
 class StoreError(Exception):

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from a2a_stubs import v1
@@ -124,7 +125,6 @@ class Upkeep:
         loops: list[tuple[Callable[[], Any], float]] = [
             (self._renew, options.lease / 3),
             (self._recover, min(options.lease, LOOK)),
-            (self._trim, options.trim_interval),
         ]
         if not self._runtime.store.exclusive:
             loops += [(self._cancel, LOOK), (self._look, LOOK)]
@@ -134,12 +134,16 @@ class Upkeep:
                 self._listening = True
         for work, seconds in loops:
             self._loops.append(self._runtime.spawn(self._repeat(work, seconds), work.__name__))
+        trimming = self._repeat(self._trim, options.trim_interval, self._filling)
+        self._loops.append(self._runtime.spawn(trimming, "_trim"))
         if options.block_warning:
             self._watch = Watch(options.block_warning)
 
-    async def _repeat(self, work: Callable[[], Any], seconds: float) -> None:
+    async def _repeat(
+        self, work: Callable[[], Any], seconds: float, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+    ) -> None:
         while True:
-            await asyncio.sleep(seconds)
+            await pause(seconds)
             try:
                 await work()
             except Exception:
@@ -244,6 +248,14 @@ class Upkeep:
 
     # -- retention
 
+    async def _filling(self, seconds: float) -> None:
+        """Wait so long, or until direct exchanges may take too much."""
+        with suppress(TimeoutError):
+            async with timeout(seconds):
+                await self._runtime.crowded.wait()
+        self._runtime.crowded.clear()
+        self._runtime.exchanged = 0
+
     async def _trim(self) -> None:
         """Delete what retention no longer keeps, a batch at a time (BL-44)."""
         options = self._runtime.options
@@ -254,6 +266,8 @@ class Upkeep:
                 stuck_ms=int(options.retain_stuck * 1000),
                 count=options.retain_count,
                 turn_ms=int(options.trim_interval * 2000),
+                reply_bytes=options.retain_reply_bytes,
+                reply_bytes_all=options.retain_reply_bytes_all,
             )
             gone = await self._runtime.store.trim(retention)
             for name in gone:
