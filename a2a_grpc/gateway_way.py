@@ -15,6 +15,7 @@ from a2a_stubs import v1
 
 from a2a_grpc.bindings.streams import Running
 from a2a_grpc.client import SCHEMES, Client
+from a2a_grpc.client_dial import spoken
 from a2a_grpc.client_wires import GrpcWire
 from a2a_grpc.errors import A2AError, UnavailableError, VersionNotSupportedError, scrubbed
 from a2a_grpc.python310_asyncio import cancelling, timeout, uncancel
@@ -57,6 +58,7 @@ class Way:
         self.settings: Final = settings
         """What every client of the upstream is made with."""
         self._client: Client | None = None
+        self._clients: dict[str, Client] = {}
         self._connecting = asyncio.Lock()
         self._watcher: asyncio.Task[None] | None = None
         self._running = Running()
@@ -92,8 +94,9 @@ class Way:
 
     async def close(self) -> None:
         """Let go of the upstream; it may be opened again."""
-        client, self._client, self._watcher, self._told, self.up = self._client, None, None, "", False
-        if client is not None:
+        clients, self._clients = [*self._clients.values()], {}
+        self._client, self._watcher, self._told, self.up = None, None, "", False
+        for client in clients:
             await client.close()
 
     async def connected(self) -> Client:
@@ -109,7 +112,7 @@ class Way:
                     except EXPECTED as fault:
                         raise UnavailableError(UNREACHABLE) from fault
                     self._learn(client.card)
-                    self._client = client
+                    self._client = self._clients[spoken(client.interface)] = client
         return self._client
 
     async def _dial(self) -> Client:
@@ -118,6 +121,16 @@ class Way:
             with suppress(VersionNotSupportedError):
                 return await Client.connect(self._url, version=version, **self.settings)
         return await Client.connect(self._url, version=last, **self.settings)
+
+    async def _informed(self, version: str) -> Client:
+        """The client that speaks a version, with the card as it is now. One of each version is kept to the end: calls
+        that were begun in the other go on as they can."""
+        client = self._clients.get(version)
+        if client is None:
+            client = self._clients[version] = await Client.connect(self._url, version=version, **self.settings)
+        else:
+            await client.refresh_card(force=True)
+        return client
 
     # -- an eye on it
 
@@ -136,7 +149,7 @@ class Way:
                     async with await self._dial() as fresh:
                         self._learn(fresh.card)
                         if fresh.card != self._client.card:
-                            await self._client.refresh_card(force=True)
+                            self._client = await self._informed(spoken(fresh.interface))
                 carrier = (await self.connected()).wire
                 if isinstance(carrier, GrpcWire):
                     await carrier.check()

@@ -137,3 +137,29 @@ async def test_a_gateway_follows_an_agent_that_has_moved(monkeypatch: pytest.Mon
                 return upstream.up and bool((await client.send(asking("two"))).task.id)
 
             await eventually(answers)
+
+
+@pytest.mark.requirement("CARD-17", "VER-08")
+async def test_a_gateway_follows_an_agent_that_now_speaks_another_version_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """There, back, and there again; a stream that was begun before goes on."""
+    monkeypatch.setattr("a2a_grpc.gateway_way.LOOK_SECONDS", 0.2)
+    async with moving() as (place, url), serve(make_agent()) as back:
+        place.lead_to(await at(back, "JSONRPC", "1.0"))
+        async with gateway(url) as front, wire_of(front, "JSONRPC", "1.0") as client:
+            stream = client.stream(asking("hold"))
+            began = (await anext(stream)).task.id
+            for binding, version in ((GRPC, "0.3"), ("HTTP+JSON", "1.0"), ("JSONRPC", "0.3")):
+                place.lead_to(await at(back, binding, version))
+                way = next(iter(front.agents.values()))._way  # type: ignore[union-attr]
+
+                async def follows() -> bool:
+                    used = way._client.interface  # noqa: B023 - it is called here
+                    return (used.protocol_binding, used.protocol_version) == (binding, version)  # noqa: B023
+
+                await eventually(follows)
+                assert way.up and (await client.send(asking("two"))).task.id
+            assert (await client.cancel(began)).status.state == v1.TASK_STATE_CANCELED
+            assert [event async for event in stream][-1].status_update.status.state == v1.TASK_STATE_CANCELED
+            assert len(way._clients) == 2
