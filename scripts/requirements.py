@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LEDGER = ROOT / "tests" / "golden" / "requirements.txt"
 OPEN = {
     "a duty of clients, not proved yet": "OP-SEND-23 EXT-13",
-    "credentials that a task asks for are its author's affair": "AUTH-09 AUTH-10 AUTH-13",
+    "credentials that a task asks for are its author's affair": "AUTH-13",
     "there are no custom bindings": "CB-01 CB-02 CB-03 CB-04",
     "a rule for authors of extensions": "EXT-07 EXT-08 EXT-09 EXT-10 EXT-11 EXT-12",
     "a rule for documentation": "CTX-11",

@@ -24,10 +24,12 @@ from tests.replicas import BUSES
 from tests.stores import postgres_url
 from tests.turns import (
     ALICE,
+    AUTH,
     CANCELED,
     COMPLETED,
     FAILED,
     INPUT,
+    WORKING,
     begin,
     message,
     read,
@@ -57,6 +59,10 @@ class Stage:
             return f"got {task.answer}"
         if word == "ask":
             return await task.ask("which?")
+        if word == "auth":
+            async with task.awaiting_auth("sign in"):
+                await self.gate.wait()
+            return "signed in"
         if word == "listen":
             return await self.listen(task)
         if word == "wait":
@@ -226,6 +232,19 @@ async def test_a_turn_hears_what_is_sent_to_another_replica_in_order(pair: Pair)
 def said_of(heard: str) -> list[str]:
     """The messages that a listening function has joined."""
     return heard.replace("many ", "many-").replace(" ", ",").replace("many-", "many ").split(",")
+
+
+@pytest.mark.requirement("AUTH-10", "OP-SEND-16", "BL-48")
+async def test_a_turn_that_waits_for_its_caller_elsewhere_is_one_to_every_replica(pair: Pair) -> None:
+    task_id = (await send(pair.one.engine, "auth")).task.id
+    asked = await send(pair.two.engine, "where?", task_id, message_id="m2")
+    assert asked.task.status.state == AUTH and said(asked.task) == ["auth", "where?"]
+    canceled = (await send(pair.one.engine, "auth", message_id="m3")).task.id
+    await pair.two.engine.cancel(ALICE, canceled, v1.CancelTaskRequest(id=canceled))
+    reader = asyncio.ensure_future(read(pair.two.engine, task_id))
+    pair.stage.gate.set()
+    assert states(await reader)[-3:] == [AUTH, WORKING, COMPLETED]
+    assert states(await read(pair.one.engine, canceled))[-2:] == [AUTH, CANCELED]
 
 
 @pytest.mark.requirement("OP-SEND-17", "BL-10", "BL-48")

@@ -226,7 +226,7 @@ class Engine(Reads):
                 raise TaskNotFoundError
             if message.context_id and message.context_id != row.context_id:
                 raise InvalidParamsError(violations=[("message.contextId", "is not the context of the task")])
-            waits = row.state in INTERRUPTED
+            waits = row.state in INTERRUPTED and not row.holder
             fold = await folded(self.store, row, self.options.keep_status_messages) if waits else None
             if self._runtime.local(scope, message.task_id) is not turn:
                 continue

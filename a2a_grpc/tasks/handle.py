@@ -7,6 +7,7 @@ which it knows only as `Acts`. Every wrong value is refused at the author's call
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, Protocol
 
@@ -116,6 +117,9 @@ class Acts(Protocol):
     async def put(self, said: v1.StreamResponse | First | Text) -> None:
         """Emit an artifact event."""
 
+    async def wait(self, message: v1.Message | None) -> None:
+        """Emit AUTH_REQUIRED, and go on."""
+
     async def end(self, state: int, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None:
         """End the turn in a state."""
 
@@ -184,6 +188,23 @@ class Output:
     ) -> None:
         if kind is None:
             await self.close()
+
+
+class Waiting:
+    """A block in which a task is AUTH_REQUIRED while its function goes on; see TaskHandle.awaiting_auth."""
+
+    def __init__(self, acts: Acts, message: v1.Message | None) -> None:
+        self._acts, self._message = acts, message
+
+    async def __aenter__(self) -> None:
+        await self._acts.wait(self._message)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            with suppress(TurnEnded):  # by what was done in the block, or else the next act tells
+                await self._acts.work(None, None)
 
 
 class TaskHandle:
@@ -382,6 +403,13 @@ class TaskHandle:
         travel out of band (AUTH-09); else as `ask`."""
         await self._ask(v1.TASK_STATE_AUTH_REQUIRED, prompt, data, schema)
 
+    def awaiting_auth(self, prompt: Any, *, data: Any = None, schema: Any = None) -> Waiting:
+        """A block in which the task is AUTH_REQUIRED and the function waits by itself for what the caller authorises
+        somewhere else, as a page of its own that is called back; leaving it means that work goes on, with no message
+        of the caller (AUTH-10). Who waits for an answer gets the task as it is then, streams stay open. Messages that
+        come meanwhile are in `inbox`. It lasts no longer than the process; arguments, and else, as of `ask_auth`."""
+        return Waiting(self._acts, self._question(prompt, data, schema))
+
     async def delegate(self, remote: Delegate, content: Any = None, **told: Any) -> Any:
         """Let another agent do a part of the task, and wait for its `remote.Result`. content: default the parts of
         this turn's message; told: overrides of RemoteAgent, and `pause`, `key`.
@@ -405,10 +433,13 @@ class TaskHandle:
         await self._acts.reply(message)
 
     async def _ask(self, state: int, prompt: Any, data: Any, schema: Any) -> None:
+        await self._acts.end(state, self._question(prompt, data, schema), None)
+
+    def _question(self, prompt: Any, data: Any, schema: Any) -> v1.Message | None:
         more = [v1.Part(data=value_of(data))] if data is not None else []
         if schema is not None:
             more.append(v1.Part(data=value_of(schema), media_type=SCHEMA_TYPE))
-        await self._acts.end(state, self._message(prompt, *more), None)
+        return self._message(prompt, *more)
 
     def _message(self, content: Any, *more: v1.Part) -> v1.Message | None:
         return agent_message(content, self.context_id, self.id, *more)

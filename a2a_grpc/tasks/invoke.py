@@ -20,7 +20,7 @@ from a2a_grpc.agent import Handler, Kind
 from a2a_grpc.python310 import Self
 from a2a_grpc.python310_asyncio import Task
 from a2a_grpc.tasks.context import Context, Memory
-from a2a_grpc.tasks.handle import Inbox, Output, TaskHandle
+from a2a_grpc.tasks.handle import Inbox, Output, TaskHandle, Waiting
 
 _EAGER: Final[dict[str, Any]] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
 
@@ -144,7 +144,7 @@ class Blocking:
     `async with` is `with`, `async for` is `for`. In the event loop itself it is the object as it is: there nobody may
     wait, or everybody would."""
 
-    _WRAPPED: tuple[type, ...] = (TaskHandle, Output, Context, Memory, Inbox)
+    _WRAPPED: tuple[type, ...] = (TaskHandle, Output, Waiting, Context, Memory, Inbox)
 
     def __init__(self, target: Any, loop: asyncio.AbstractEventLoop) -> None:
         self._target = target

@@ -68,17 +68,15 @@ class Reads:
         turn = turn or self._runtime.local(scope, task_id)
         if turn is not None:
             if not turn.over.done():
-                await joined(turn.over)
+                await turn.halted()
             if turn.fault is not None:
                 raise turn.fault
             if turn.stopped is None:
                 return View(turn.fold.task(into=into, history=history), turn.durable)
-        view = await self.view(scope, task_id, history=False)
-        if view.task.status.state in ENDS:
-            return await self.view(scope, task_id, into)
-        async for event in self.follow(scope, task_id, view.sequence):
-            if state_of(event.payload) in ENDS:
-                break
+        while (view := await self.view(scope, task_id, history=False)).task.status.state not in ENDS:
+            async for event in self.follow(scope, task_id, view.sequence):
+                if state_of(event.payload) in ENDS:
+                    break
         return await self.view(scope, task_id, into)
 
     def follow(self, scope: Scope, task_id: str, after: int) -> AsyncIterator[Event]:

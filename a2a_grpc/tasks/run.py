@@ -23,7 +23,7 @@ from a2a_grpc.tasks.handle import Inbox, Paused, TaskHandle, TurnEnded
 from a2a_grpc.tasks.invoke import at_once, begun, invoke
 from a2a_grpc.tasks.parts import agent_message
 from a2a_grpc.tasks.start import Start, failure, joined
-from a2a_grpc.tasks.state import Fold, ids_of, message_told
+from a2a_grpc.tasks.state import INTERRUPTED, Fold, ids_of, message_told
 from a2a_grpc.tasks.store import Dedupe, Duplicate, Scope, StoreError, TaskRow
 from a2a_grpc.tasks.views import View
 
@@ -89,8 +89,11 @@ class Turn(Commits):
     __slots__ = (
         "_before",
         "_canceler",
+        "_halts",
         "_heard",
         "_inbox",
+        "_listens",
+        "_resumed",
         "_runtime",
         "agent",
         "answering",
@@ -110,6 +113,9 @@ class Turn(Commits):
         self._runtime = runtime
         self._canceler: asyncio.Task[None] | None = None
         self._inbox: Inbox | None = None
+        self._listens = False
+        self._halts: Sequence[asyncio.Future[None]] = ()
+        self._resumed = 0
         self.posted: set[int] = set()
         self._before = start.heard
         self._heard: dict[str, tuple[int, Dedupe]] = {}
@@ -128,9 +134,32 @@ class Turn(Commits):
         return self._opening is None and not (self.ending or self.stopped or self.cancel_request is not None)
 
     @property
+    def waits(self) -> bool:
+        """Whether the turn waits for what its caller authorises elsewhere, and the store knows that."""
+        return self._opening is None and self.fold.state in INTERRUPTED and not self.ending
+
+    @property
     def takes_messages(self) -> bool:
-        """Whether the function reads its inbox."""
-        return self._inbox is not None
+        """Whether the function reads its inbox, or waits, when its caller may have something to say (OP-SEND-16)."""
+        return self._listens or self.waits
+
+    async def halted(self) -> None:
+        """Return when the turn is over, or waits."""
+        while not (self.over.done() or self.waits):
+            waiter: asyncio.Future[None] = self._loop.create_future()
+            self._halts = [*self._halts, waiter]
+            await waiter
+
+    def _wake(self) -> None:
+        super()._wake()
+        if self.waits:
+            self._halt()
+
+    def _halt(self) -> None:
+        halts, self._halts = self._halts, ()
+        for waiter in halts:
+            if not waiter.done():
+                waiter.set_result(None)
 
     async def post(self, message: v1.Message, dedupe: Dedupe | None, number: int = 0) -> None:
         """Hand a further message to the running function, and wait until it is stored. number: that of a Post. Raises
@@ -138,15 +167,17 @@ class Turn(Commits):
         if dedupe is not None and (earlier := self._heard.get(dedupe.message_id)):
             await self._until(earlier[0])
             raise Duplicate(earlier[1])
-        if self._inbox is None or not self.accepting:
+        if not (self.takes_messages and self.accepting):
             raise TurnEnded("the turn takes no more messages")
+        if self._resumed == self.sequence:  # a message behind that status is what a turn begins with
+            self._emit(self._status(v1.TASK_STATE_WORKING, None, None))
         sequence = self._emit(message_told(self.sequence + 1, message))
         if dedupe is not None:
             self._sent[sequence] = dedupe
             self._heard[dedupe.message_id] = sequence, dedupe
         if number:
             self._posts[number] = sequence
-        self._inbox.put(message)
+        self._messages().put(message)
         self._flush_soon()
         await self._until(sequence)
 
@@ -211,6 +242,10 @@ class Turn(Commits):
 
     def open_inbox(self) -> Inbox:
         """Declare that the function takes messages."""
+        self._listens = True
+        return self._messages()
+
+    def _messages(self) -> Inbox:
         if self._inbox is None:
             self._inbox = Inbox()
             for message in self._before:
@@ -223,9 +258,20 @@ class Turn(Commits):
         """Emit WORKING."""
         await self._check(v1.TASK_STATE_WORKING)
         self._open()
-        self._emit(self._status(v1.TASK_STATE_WORKING, message, metadata))
+        waited = self._state in INTERRUPTED
+        sequence = self._emit(self._status(v1.TASK_STATE_WORKING, message, metadata))
+        if waited:
+            self._resumed = sequence
         if self._full():
             await self._until(self._pending[0].sequence)
+
+    async def wait(self, message: v1.Message | None) -> None:
+        """Emit AUTH_REQUIRED, and return once that is stored: whoever waits for the turn is answered then."""
+        await self._check(v1.TASK_STATE_AUTH_REQUIRED)
+        self._open()
+        sequence = self._emit(self._status(v1.TASK_STATE_AUTH_REQUIRED, message, None))
+        self._flush_soon()
+        await self._until(sequence)
 
     async def end(self, state: int, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None:
         """End the turn and return once that is stored."""
@@ -345,6 +391,8 @@ class Turn(Commits):
             self._feed.wake()
         if self._inbox is not None:
             self._inbox.close()
+        if self._halts:
+            self._halt()
         if self._waiters:
             self._wake()
 

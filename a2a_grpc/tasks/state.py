@@ -26,7 +26,8 @@ INTERRUPTED: Final = frozenset({v1.TASK_STATE_INPUT_REQUIRED, v1.TASK_STATE_AUTH
 """States in which the task waits for its caller; the next message goes on with it."""
 
 ENDS: Final = TERMINAL | INTERRUPTED
-"""States in which no turn runs."""
+"""States in which nobody waits for more of a turn; in none of them does one run, but where it waits for what a caller
+authorises elsewhere."""
 
 _FROM_WAITING: Final = frozenset(
     {v1.TASK_STATE_WORKING, v1.TASK_STATE_FAILED, v1.TASK_STATE_CANCELED, v1.TASK_STATE_REJECTED}

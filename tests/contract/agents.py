@@ -62,6 +62,12 @@ async def auth(task: TaskHandle) -> None:
         await task.add_artifact("signed in")
 
 
+async def sign_in(task: TaskHandle, name: str) -> None:
+    async with task.awaiting_auth("sign in"):
+        await gates[name].wait()
+    await task.add_artifact("signed in")
+
+
 async def fail(task: TaskHandle, *words: str) -> None:
     raise Failed(" ".join(words))
 
@@ -167,8 +173,9 @@ async def big(task: TaskHandle, size: str) -> None:
 SCENES: dict[str, Callable[..., Awaitable[Any]]] = {
     scene.__name__: scene
     for scene in (
-        *(echo, reply, chunks, states, ask, auth, fail, reject, crash, crash_late, crash_inside, hold, steps),
-        *(stubborn, give_parts, give_data, facts, around, listen, remember, recall, silent, misbehave, big),
+        *(echo, reply, chunks, states, ask, auth, sign_in, fail, reject, crash, crash_late, crash_inside),
+        *(hold, steps, stubborn, give_parts, give_data, facts, around, listen, remember, recall, silent),
+        *(misbehave, big),
     )
 }
 

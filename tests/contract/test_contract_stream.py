@@ -142,6 +142,21 @@ async def test_a_sending_stream_stays_open_while_authorisation_is_awaited(cell: 
     assert texts(folded(asked + more)) == ["signed in"]
 
 
+@pytest.mark.requirement("AUTH-10", "OP-SEND-02", "OP-STREAM-06", "V03-07", "V03-39")
+async def test_work_goes_on_by_itself_when_a_caller_has_authorised_it(cell: Cell) -> None:
+    name = fresh("gate")
+    events = cell.stream(f"sign_in {name}")
+    asked = await until(events, v1.TASK_STATE_AUTH_REQUIRED)
+    other = await cell.task(f"sign_in {name}")
+    assert other.status.state == v1.TASK_STATE_AUTH_REQUIRED
+    gates[name].set()
+    more = [event async for event in events]
+    states = [event.status_update.status.state for event in more if event.HasField("status_update")]
+    assert states == [v1.TASK_STATE_WORKING, v1.TASK_STATE_COMPLETED]
+    assert texts(folded(asked + more)) == ["signed in"]
+    await cell.reach(other.id, v1.TASK_STATE_COMPLETED)
+
+
 @pytest.mark.site(agent="mute")
 @pytest.mark.requirement("OP-STREAM-01", "SUB-01", "ERR-13", "CARD-26", "BL-19")
 async def test_an_agent_that_does_not_stream_says_so_in_a_plain_error(cell: Cell) -> None:
