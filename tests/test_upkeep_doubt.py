@@ -4,10 +4,14 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+import asyncpg
 import pytest
 
 from a2a_grpc.agent import TaskHandle
-from a2a_grpc.tasks.store import Change
+from a2a_grpc.tasks.postgres import PostgresStore
+from a2a_grpc.tasks.start import now_ms
+from a2a_grpc.tasks.store import Change, LeaseTaken, Unreached
+from tests.stores import ANN, create, postgres_url
 from tests.test_upkeep import Shared, replicas
 from tests.turns import ALICE, agent, begin, read, send, texts, until
 
@@ -72,3 +76,55 @@ async def test_a_replica_that_slept_through_its_lease_tells_what_others_made_of_
         answered = await send(one, "blue", started.task_id, message_id="answer")
         assert texts(answered.task) == ["blue"]
         assert [event.sequence for event in await asyncio.wait_for(reader, 10)][-1] == answered.sequence
+
+
+class Stuck(Shared):
+    """The same, where one task is always being written."""
+
+    task_id = ""
+
+    async def renew(self, holder: str, until_ms: int, tokens: Mapping[str, int]) -> frozenset[str]:
+        lost = await super().renew(holder, until_ms, {name: tokens[name] for name in tokens if name != self.task_id})
+        if self.task_id in tokens:
+            raise Unreached(frozenset({self.task_id}))
+        return lost
+
+
+@pytest.mark.requirement("BL-48")
+async def test_a_turn_whose_row_cannot_be_reached_stops_alone() -> None:
+    go = asyncio.Event()
+
+    async def works(task: TaskHandle) -> str:
+        await task.working("at it")
+        await go.wait()
+        return task.text
+
+    whole = Stuck()
+    async with replicas(works, whole, whole, lease=0.6) as (one, two):
+        stuck, free = await begin(one, "stuck", message_id="1"), await begin(one, "free", message_id="2")
+        whole.task_id = stuck.task_id
+        assert texts((await asyncio.wait_for(two.settled(ALICE, stuck.task_id), 10)).task) == []
+        row = await whole.task(ALICE, free.task_id)
+        assert row is not None and row.token == 1 and one.running == 1
+        go.set()
+        assert texts((await one.settled(ALICE, free.task_id)).task) == ["free"]
+
+
+@pytest.mark.requirement("BL-48")
+async def test_a_commit_that_takes_long_keeps_no_other_lease_from_being_renewed() -> None:
+    async with postgres_url() as url:
+        store, long = PostgresStore(url), await asyncpg.connect(url)
+        await store.open()
+        now = now_ms()
+        for name in ("a", "b", "c"):
+            await create(store, name, take=LeaseTaken("me", now + 60_000), now_ms=now)
+        async with long.transaction():
+            await long.execute("SELECT 1 FROM tasks WHERE task_id = 'b' FOR UPDATE")
+            with pytest.raises(Unreached) as caught:
+                await asyncio.wait_for(store.renew("me", now + 90_000, {"a": 1, "b": 1, "c": 1, "gone": 1}), 10)
+            assert caught.value.left == {"b"}
+        untils = [row.lease_until_ms for name in "abc" if (row := await store.task(ANN, name))]
+        assert untils == [now + 90_000, now + 60_000, now + 90_000]
+        assert await store.renew("me", now + 95_000, {"a": 1, "b": 1, "c": 2}) == {"c"}
+        await long.close()
+        await store.close()

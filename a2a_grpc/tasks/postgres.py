@@ -6,6 +6,7 @@ wrongly and takes nothing from others. SQL text lives in schema.py, the rules of
 changes in postgres_commits.py, the reading of logs in postgres_reads.py.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -34,9 +35,12 @@ from a2a_grpc.tasks.store import (
     TaskQuery,
     TaskRow,
     TooMany,
+    Unreached,
 )
 
 _TRIM_EVENTS: Final = 20_000  # about as many events are deleted in one transaction
+_RENEW_PAUSES: Final = (0.0, 0.02, 0.05, 0.1, 0.2)
+"""Seconds before each try to get at leases; most commits are over by then, and the others are not waited for."""
 _T = TypeVar("_T")
 _Victims = list[tuple[int, int, int]]
 
@@ -123,10 +127,19 @@ class PostgresStore:
 
     async def renew(self, holder: str, until_ms: int, tokens: Mapping[str, int]) -> frozenset[str]:
         """Lengthen leases (see Store.renew)."""
-        values = {"task_ids": list(tokens), "tokens": list(tokens.values())}
-        values |= {"holder": holder, "until_ms": until_ms}
-        kept = await self._link.rows(pg.RENEW_ALL, values)
-        return frozenset(tokens.keys() - {task_id for (task_id,) in kept})
+        left, lost = {*tokens}, set[str]()
+        for pause in _RENEW_PAUSES:
+            await asyncio.sleep(pause)
+            values = {"task_ids": [*left], "tokens": [tokens[name] for name in left], "holder": holder}
+            left -= {name for (name,) in await self._link.rows(pg.RENEW_FREE, values | {"until_ms": until_ms})}
+            if left:  # somebody else has it, or it is being written
+                values = {"task_ids": [*left], "tokens": [tokens[name] for name in left], "holder": holder}
+                held = {name for (name,) in await self._link.rows(pg.STILL_HELD, values)}
+                lost |= left - held
+                left = held
+            if not left:
+                return frozenset(lost)
+        raise Unreached(frozenset(left))
 
     async def cancels(self, holder: str) -> dict[str, bytes]:
         """Cancel requests that wait (see Store.cancels)."""

@@ -112,11 +112,13 @@ EVENTS_OF_MANY: Final = """SELECT asked.number, event.sequence, event.payload
         ORDER BY sequence LIMIT asked.most) AS event
     ORDER BY asked.number, event.sequence"""
 PLACES: Final = "SELECT task_id, agent, tenant, owner, sequence FROM tasks WHERE task_id = ANY (:task_ids)"
-RENEW_ALL: Final = """WITH held AS MATERIALIZED (
+RENEW_FREE: Final = """WITH held AS MATERIALIZED (
         SELECT id FROM tasks JOIN unnest(CAST(:task_ids AS TEXT[]), CAST(:tokens AS BIGINT[]))
             AS mine (task_id, token) USING (task_id, token)
-        WHERE holder = :holder ORDER BY task_id FOR UPDATE OF tasks)
+        WHERE holder = :holder ORDER BY task_id FOR UPDATE OF tasks SKIP LOCKED)
     UPDATE tasks SET lease_until_ms = :until_ms FROM held WHERE tasks.id = held.id RETURNING task_id"""
+STILL_HELD: Final = """SELECT task_id FROM tasks JOIN unnest(CAST(:task_ids AS TEXT[]), CAST(:tokens AS BIGINT[]))
+    AS mine (task_id, token) USING (task_id, token) WHERE holder = :holder"""
 DUE_TO_NOBODY: Final = f"{DUE} FOR UPDATE OF push_configs SKIP LOCKED"
 
 

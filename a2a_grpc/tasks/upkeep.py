@@ -9,7 +9,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -21,7 +21,7 @@ from a2a_grpc.python310_asyncio import timeout
 from a2a_grpc.tasks.bus import Listener
 from a2a_grpc.tasks.parts import agent_message
 from a2a_grpc.tasks.relay import Relays
-from a2a_grpc.tasks.run import Runtime
+from a2a_grpc.tasks.run import Runtime, Turn
 from a2a_grpc.tasks.state import INTERRUPTED, Fold, state_of, status_event, status_ms
 from a2a_grpc.tasks.store import (
     Change,
@@ -31,6 +31,7 @@ from a2a_grpc.tasks.store import (
     Retention,
     Snapshot,
     TaskRow,
+    Unreached,
 )
 from a2a_grpc.tasks.views import PAGE, folded
 
@@ -153,25 +154,19 @@ class Upkeep:
 
     async def _renew(self) -> None:
         """Lengthen the leases of all turns. While the store fails it is asked again and again, until the leases are
-        about to run out: then the turns stop, as somebody else may take them over."""
+        about to run out: then the turns stop, as somebody else may take them over. So does one alone whose row is
+        being written for so long."""
         lease, turns = self._runtime.options.lease, self._runtime.turns
-        give_up = self._renewed + lease * 5 / 6  # the last sixth is left to stop in
-        while True:
+        left: Set[str] = {""}
+        while left:
+            give_up = self._renewed + lease * 5 / 6  # the last sixth is left to stop in
             asked, held = time.monotonic(), {name: turn for name, turn in turns.items() if turn.token}
             if not held:
                 self._renewed = asked
                 return
             try:
                 async with timeout(max(give_up - asked, lease / 12)):
-                    lost = await self._runtime.store.renew(
-                        self._runtime.holder,
-                        self._runtime.store.now_ms() + int(lease * 1000),
-                        {name: turn.token for name, turn in held.items()},
-                    )
-                self._renewed = asked
-                for turn in held.values():
-                    turn.leased = max(turn.leased, asked)
-                break
+                    lost, left = await self._lengthened(held)
             except Exception:
                 log.exception("leases could not be renewed")
                 if time.monotonic() >= give_up:
@@ -180,10 +175,26 @@ class Upkeep:
                     self._renewed = asked
                     return
                 await asyncio.sleep(lease / 12)
-        for name in lost:
-            # One that ends hears it from its last commit, which may be what has given the lease up.
-            if turns.get(name) is held[name] and not held[name].ending:
-                held[name].stop(LeaseLost("another replica has the task"))
+                continue
+            self._renewed = asked
+            for name, turn in held.items():
+                if name not in left:
+                    turn.leased = max(turn.leased, asked)
+                late = name in left and time.monotonic() >= turn.leased + lease * 5 / 6
+                # One that ends hears it from its last commit, which may be what has given the lease up.
+                if (late or name in lost) and turns.get(name) is turn and not turn.ending:
+                    turn.stop(LeaseLost("the lease could not be renewed" if late else "another replica has the task"))
+            if left:
+                await asyncio.sleep(lease / 12)
+
+    async def _lengthened(self, held: Mapping[str, Turn]) -> tuple[Set[str], Set[str]]:
+        """Lengthen the leases of these turns; those that are lost, and those that could not be reached."""
+        store, tokens = self._runtime.store, {name: turn.token for name, turn in held.items()}
+        until_ms = store.now_ms() + int(self._runtime.options.lease * 1000)
+        try:
+            return await store.renew(self._runtime.holder, until_ms, tokens), frozenset()
+        except Unreached as some:
+            return frozenset(), some.left
 
     async def _cancel(self) -> None:
         """Cancel what other replicas ask to; for the case that their hints were lost."""
@@ -293,7 +304,8 @@ class Upkeep:
             for turn in again:
                 turn.stop(stopping)
             store = self._runtime.store
-            await store.renew(self._runtime.holder, store.now_ms(), tokens)  # the lease ends now
+            with suppress(Unreached):  # it ends by itself
+                await store.renew(self._runtime.holder, store.now_ms(), tokens)  # the lease ends now
 
     async def stop(self) -> None:
         """End the loops, and whatever still runs when all who wait for an end have had the time to hear of it."""
