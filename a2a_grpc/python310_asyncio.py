@@ -1,6 +1,7 @@
 """What Python 3.10 lacks of asyncio; newer ones have it themselves, and pay nothing for this module.
 
-Laws: on Python 3.11 and newer every name here is the standard library's own, so that this module can go when 3.10 does.
+Laws: on Python 3.11 and newer every name here is the standard library's own, so that this module can go when 3.10 does;
+`EAGER` alone stays until 3.11 goes, too.
 A timeout never swallows a cancel from outside: if one is under way, the task ends as canceled.
 
 Tasks of 3.10 do not count how often they were asked to cancel. They are made to: those made by `Task`, all that a loop
@@ -18,8 +19,13 @@ ones:
 
 import asyncio
 import sys
+from typing import Any, Final
 
-__all__ = ("Runner", "Task", "cancelling", "count_cancels", "timeout", "timeout_at", "uncancel")
+__all__ = ("EAGER", "Runner", "Task", "cancelling", "count_cancels", "timeout", "timeout_at", "uncancel")
+
+EAGER: Final[dict[str, Any]] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
+"""What `Task` is given to begin its work at once, up to the first pause; before Python 3.12 it does so in the next turn
+of the loop."""
 
 if sys.version_info >= (3, 11):
     from asyncio import Runner, Task, timeout, timeout_at
@@ -31,7 +37,6 @@ if sys.version_info >= (3, 11):
 
 else:
     import weakref
-    from typing import Any
 
     from backports.asyncio.runner import Runner
     from typing_extensions import Self

@@ -12,7 +12,6 @@ import asyncio
 import logging
 import re
 import socket
-import sys
 import time
 from collections.abc import Callable, Mapping
 from contextvars import copy_context
@@ -20,7 +19,7 @@ from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from a2a_grpc.bindings.mounts import Mounts
 from a2a_grpc.bindings.streams import Running, Streams
@@ -28,7 +27,7 @@ from a2a_grpc.bindings.tls import of_connection
 from a2a_grpc.bindings.wire import KEPT_FOR, HttpReply, HttpRequest, HttpStream, Told
 from a2a_grpc.config import Options
 from a2a_grpc.errors import A2AError, ParseError
-from a2a_grpc.python310_asyncio import Task, uncancel
+from a2a_grpc.python310_asyncio import EAGER, Task, uncancel
 
 LONGEST_HEAD: Final = 8190
 """Bytes of a head that is read here."""
@@ -51,9 +50,6 @@ _LINE: Final = re.compile(rb"(GET|POST|DELETE) (/(?!/)[!\"$-~]*) HTTP/1\.1")
 _HEADERS: Final = re.compile(rb"(?:\r\n[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~]*)+")
 _UNUSUAL: Final = frozenset({"transfer-encoding", "content-encoding", "expect", "upgrade", "trailer"})
 _BODILESS: Final = frozenset({204, 304})
-_EAGER: Final[dict[str, Any]] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
-"""A request is begun within the call that brings it, and mostly answered there: without a turn of the loop, and without
-a place among the tasks of asyncio, which costs more than the task itself. Python 3.11 has no such tasks."""
 
 _LOG: Final = logging.getLogger("a2a_grpc.http")
 
@@ -227,7 +223,9 @@ class PlainConnection(asyncio.Protocol):
             if len(self._ahead) > AHEAD:
                 self.transport.pause_reading()
         if asked is not None:
-            task = Task(self._serve(asked, asked.path), loop=self._loop, **_EAGER)
+            # It is begun here, and mostly answered: without a turn of the loop, and without a place among the tasks of
+            # asyncio, which costs more than the task itself.
+            task = Task(self._serve(asked, asked.path), loop=self._loop, **EAGER)
             if not task.done():
                 self._task = task
 

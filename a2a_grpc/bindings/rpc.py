@@ -196,31 +196,9 @@ class Rpcs:
         self._streams.end(error)
 
     def _handler(self, servicer: object, door: "_Door") -> Handler:
-        make = self._stream if door.streaming else self._unary
-        return make(door, getattr(servicer, door.operation))
+        method = getattr(servicer, door.operation)
 
-    def _unary(self, door: "_Door", method: Callable[[Any, Call], Awaitable[Any]]) -> Handler:
         async def handler(request: Message, context: Any) -> Any:
-            self.running.enter()
-            call: Call | None = None
-            try:
-                if door.gated:
-                    message, call = await door.enter(request, context)
-                else:
-                    message, call = door.read(request, context, door.sent(context))
-                answer = await method(message, call)
-                if call.activated:
-                    await door.announce(call, context)
-                return door.answer(answer, call) if door.old else answer
-            except (Exception, asyncio.CancelledError) as fault:
-                return await self._refuse(context, door.refusal(outcome(fault), inside=call is not None))
-            finally:
-                self.running.leave()
-
-        return handler
-
-    def _stream(self, door: "_Door", method: Callable[[Any, Call], AsyncGenerator[Any, None]]) -> Handler:
-        async def handler(request: Message, context: Any) -> None:
             self.running.enter()
             stream: Stream | None = None
             call: Call | None = None
@@ -229,11 +207,16 @@ class Rpcs:
                     message, call = await door.enter(request, context)
                 else:
                     message, call = door.read(request, context, door.sent(context))
-                stream = self._streams.open(door.path, self._options.stall_timeout)
-                await door.pump(method(message, call), call, context, stream)
+                if door.streaming:
+                    stream = self._streams.open(door.path, self._options.stall_timeout)
+                    await door.pump(method(message, call), call, context, stream)
+                    return None
+                answer = await method(message, call)
+                if call.activated:
+                    await door.announce(call, context)
+                return door.answer(answer, call) if door.old else answer
             except (Exception, asyncio.CancelledError) as fault:
-                error = cause(stream, fault)
-                await self._refuse(context, door.refusal(error, inside=call is not None))
+                return await self._refuse(context, door.refusal(cause(stream, fault), inside=call is not None))
             finally:
                 # It was counted while its last status waited for a reader that has stalled.
                 if stream is not None:

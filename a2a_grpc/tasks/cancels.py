@@ -18,7 +18,7 @@ from a2a_grpc.tasks.views import View, folded
 
 
 class Cancels:
-    """The cancels of an engine. view: reads a task (see Engine.view)."""
+    """The cancels of an engine. view: reads a task (see Reads.view)."""
 
     def __init__(self, runtime: Runtime, view: Callable[[Scope, str], Awaitable[View]]) -> None:
         self._runtime = runtime

@@ -242,14 +242,8 @@ class Commits(ABC):
             self._open()
         number = self.sequence + 1
         self._emit(Event(number, said) if isinstance(said, Message) else Event(number, None, said.body, said))
-        if self._full():
+        if self._flush_soon():
             await self._until(self._pending[0].sequence)
-
-    def _full(self) -> bool:
-        """Let what is pending be committed; whether so much waits for the store that the function has to, too."""
-        if self._flusher is None and not self._soon:
-            self._flush_soon()
-        return len(self._pending) > PENDING_EVENTS or self._size > PENDING_BYTES
 
     def _finish(self, state: int, message: v1.Message | None, metadata: Mapping[str, Any] | None) -> None:
         if state in INTERRUPTED and self._author is not None:
@@ -285,11 +279,13 @@ class Commits(ABC):
 
     # -- commits
 
-    def _flush_soon(self) -> None:
-        """Commit what is pending, once the function pauses; `_soon` while that is coming anyway."""
+    def _flush_soon(self) -> bool:
+        """Commit what is pending, once the function pauses; `_soon` while that is coming anyway. Whether so much waits
+        for the store that the function has to, too."""
         if self._flusher is None and not self._soon:
             self._soon = True
             asyncio.get_running_loop().call_soon(self._begin_flush)
+        return len(self._pending) > PENDING_EVENTS or self._size > PENDING_BYTES
 
     def _begin_flush(self) -> None:
         self._soon = False

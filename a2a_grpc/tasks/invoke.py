@@ -9,26 +9,23 @@ alive, and nothing that a thread raises ends it.
 import asyncio
 import contextvars
 import inspect
-import sys
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextlib import aclosing, suppress
 from types import TracebackType, coroutine
-from typing import Any, Final
+from typing import Any
 
 from a2a_grpc.agent import Handler, Kind
 from a2a_grpc.python310 import Self
-from a2a_grpc.python310_asyncio import Task
+from a2a_grpc.python310_asyncio import EAGER, Task
 from a2a_grpc.tasks.context import Context, Memory
 from a2a_grpc.tasks.handle import Inbox, Output, TaskHandle, Waiting
-
-_EAGER: Final[dict[str, Any]] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
 
 
 def at_once(work: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop, name: str) -> asyncio.Task[None]:
     """Let the loop do `work`, at once up to its first pause, which costs a fifth less if it never pauses. Before
     Python 3.12 it begins in the next turn of the loop."""
-    return Task(work, loop=loop, name=name, **_EAGER)
+    return Task(work, loop=loop, name=name, **EAGER)
 
 
 @coroutine

@@ -62,7 +62,7 @@ class Relay(Turn):
             await self._check(0)
             event = Event(self.sequence + 1, payload)
             self._emit(event, state)
-            if self._full():
+            if self._flush_soon():
                 await self._until(self._pending[0].sequence)
             if self._half:
                 self._grown += len(event.body)

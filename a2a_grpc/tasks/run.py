@@ -22,7 +22,7 @@ from a2a_grpc.tasks.commits import Commits, Process
 from a2a_grpc.tasks.handle import Inbox, Paused, TaskHandle, TurnEnded
 from a2a_grpc.tasks.invoke import at_once, begun, invoke
 from a2a_grpc.tasks.parts import agent_message
-from a2a_grpc.tasks.start import Start, failure, joined
+from a2a_grpc.tasks.start import Start, failure, joined, without_task
 from a2a_grpc.tasks.state import INTERRUPTED, Fold, ids_of, message_told
 from a2a_grpc.tasks.store import Dedupe, Duplicate, Scope, StoreError, TaskRow
 from a2a_grpc.tasks.views import View
@@ -262,7 +262,7 @@ class Turn(Commits):
         sequence = self._emit(self._status(v1.TASK_STATE_WORKING, message, metadata))
         if waited:
             self._resumed = sequence
-        if self._full():
+        if self._flush_soon():
             await self._until(self._pending[0].sequence)
 
     async def wait(self, message: v1.Message | None) -> None:
@@ -294,10 +294,7 @@ class Turn(Commits):
             await self.end(v1.TASK_STATE_COMPLETED, message, None)
             return
         message.ClearField("task_id")
-        asked = self.request.message
-        asked.task_id = ""  # while nobody looks
-        exchange = [asked.SerializeToString(), message.SerializeToString()]
-        asked.task_id = self.task_id
+        exchange = [without_task(self.request.message), message.SerializeToString()]
         dedupe = opening.dedupe and opening.dedupe._replace(task_id="", reply=exchange[1])
         memory = self._context.memory.take_unsaved() if self._context is not None else {}
         self.ending, store = v1.TASK_STATE_COMPLETED, self._runtime.store

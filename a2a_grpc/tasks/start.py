@@ -81,6 +81,17 @@ def with_ids(call: Call, request: v1.SendMessageRequest, task_id: str, context_i
     return own
 
 
+def without_task(message: v1.Message) -> bytes:
+    """The message serialised as one that names no task. It is not copied for that, since it may be large, and is as it
+    was when this returns or raises."""
+    task_id = message.task_id
+    message.task_id = ""
+    try:
+        return message.SerializeToString()
+    finally:
+        message.task_id = task_id
+
+
 def failure(what: str, fault: BaseException) -> str:
     """Log a fault with its traceback under a new reference, which is all that callers may see of it (BL-28)."""
     reference = os.urandom(6).hex()
