@@ -29,9 +29,11 @@ from tests.turns import (
     SUBMITTED,
     WORKING,
     agent,
+    ask,
     begin,
     call,
     engine,
+    forever,
     message,
     read,
     said,
@@ -44,17 +46,6 @@ from tests.turns import (
 
 async def echo(task: TaskHandle) -> str:
     return f"echo {task.text}"
-
-
-async def ask(task: TaskHandle) -> Any:
-    if task.answer is None:
-        return await task.ask("which?")
-    return f"got {task.answer}"
-
-
-async def forever(task: TaskHandle) -> None:
-    await task.working("at it")
-    await asyncio.Event().wait()
 
 
 @pytest.mark.requirement("OP-SEND-02", "OP-SEND-03", "OP-SEND-18", "CTX-01", "CTX-06", "CTX-13", "DATA-09", "LIST-18")

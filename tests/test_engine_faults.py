@@ -22,6 +22,7 @@ from tests.turns import (
     REJECTED,
     SUBMITTED,
     WORKING,
+    ask,
     begin,
     engine,
     read,
@@ -31,17 +32,6 @@ from tests.turns import (
     texts,
     until,
 )
-
-
-async def ask(task: TaskHandle) -> Any:
-    if task.answer is None:
-        return await task.ask("which?")
-    return f"got {task.answer}"
-
-
-async def forever(task: TaskHandle) -> None:
-    await task.working("at it")
-    await asyncio.Event().wait()
 
 
 @pytest.mark.requirement("BL-03", "BL-28", "ERR-11")

@@ -8,23 +8,11 @@ import pytest
 from a2a_stubs import google, v03, v1
 from google.protobuf import struct_pb2, timestamp_pb2
 from google.protobuf.descriptor import FieldDescriptor
-from google.protobuf.message import Message
 
 from a2a_grpc import protojson_text, protojson_values
-from a2a_grpc.errors import InvalidAgentResponseError, InvalidParamsError
+from a2a_grpc.errors import InvalidAgentResponseError
 from a2a_grpc.protojson import MAX_DEPTH, decode, encode, json_of, loads, struct_of, to_json, unfit, value_of
-
-
-def refused(cls: type[Message], value: Any, path: str = "") -> dict[str, str]:
-    with pytest.raises(InvalidParamsError) as caught:
-        decode(cls, value, path)
-    return {violation.field: violation.description for violation in caught.value.violations}
-
-
-def objects(levels: int, leaf: Any = 1) -> Any:
-    for _ in range(levels):
-        leaf = {"a": leaf}
-    return leaf
+from tests.test_protojson import objects, refused
 
 
 def lists(levels: int, leaf: Any = 1) -> Any:

@@ -18,18 +18,7 @@ from a2a_grpc.tasks.bus import LocalBus
 from a2a_grpc.tasks.memory import MemoryStore
 from a2a_grpc.tasks.store import Event, Scope
 from tests.test_upkeep import die
-from tests.turns import ALICE, COMPLETED, FAILED, INPUT, agent, begin, engine, message, send, until
-
-
-async def ask(task: TaskHandle) -> Any:
-    if task.answer is None:
-        return await task.ask("which?")
-    return f"got {task.answer}"
-
-
-async def forever(task: TaskHandle) -> None:
-    await task.working("at it")
-    await asyncio.Event().wait()
+from tests.turns import ALICE, COMPLETED, FAILED, INPUT, agent, ask, begin, engine, forever, message, send, until
 
 
 def options(folder: Path, **more: Any) -> Options:

@@ -32,6 +32,7 @@ from tests.turns import (
     agent,
     begin,
     engine,
+    forever,
     read,
     said,
     send,
@@ -99,11 +100,6 @@ async def die(made: Engine) -> None:
         work.cancel()
     for turn in list(made._runtime.turns.values()):
         turn.stop(RuntimeError("killed"))
-
-
-async def forever(task: TaskHandle) -> None:
-    await task.working("at it")
-    await asyncio.Event().wait()
 
 
 @pytest.mark.requirement("BL-48", "SUB-08", "STREAM-02")

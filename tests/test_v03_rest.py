@@ -1,36 +1,14 @@
 """v0.3 REST: every body that clients send, and the answers in the dialect that was read."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from a2a_stubs import google, v1
 
-from a2a_grpc import errors
 from a2a_grpc import v03 as old
 from a2a_grpc.call import PUSH_EXTRAS
 from a2a_grpc.protojson import decode
-
-SEND, SET, HOOK = "SendMessage", "CreateTaskPushNotificationConfig", "https://x.example/h"
-
-
-def fields(call: Callable[[], Any]) -> list[str]:
-    """The fields that a refusal names."""
-    with pytest.raises(errors.InvalidParamsError) as caught:
-        call()
-    return [violation.field for violation in caught.value.violations]
-
-
-def send(*parts: Any, **configuration: Any) -> dict[str, Any]:
-    """v0.3 JSON params of a send."""
-    message = {"kind": "message", "messageId": "m1", "role": "user", "parts": list(parts) or [{"text": "a"}]}
-    return {"message": message} | ({"configuration": configuration} if configuration else {})
-
-
-def proto_send(**configuration: Any) -> dict[str, Any]:
-    """The same as ProtoJSON of the v0.3 proto."""
-    message = {"messageId": "m1", "role": "ROLE_USER", "content": [{"text": "a"}]}
-    return {"message": message} | ({"configuration": configuration} if configuration else {})
+from tests.test_v03 import HOOK, SEND, SET, fields, proto_send, send
 
 
 @pytest.mark.requirement("V03-21", "I-42", "V03-04")

@@ -10,7 +10,7 @@ from typing import Any
 
 from a2a_stubs import v1
 
-from a2a_grpc.agent import Agent
+from a2a_grpc.agent import Agent, TaskHandle
 from a2a_grpc.call import Call, Caller
 from a2a_grpc.config import Options
 from a2a_grpc.tasks.bus import LocalBus
@@ -24,6 +24,17 @@ ALICE, BOB = Scope("", "", "alice"), Scope("", "", "bob")
 COMPLETED, FAILED, CANCELED = v1.TASK_STATE_COMPLETED, v1.TASK_STATE_FAILED, v1.TASK_STATE_CANCELED
 SUBMITTED, WORKING, REJECTED = v1.TASK_STATE_SUBMITTED, v1.TASK_STATE_WORKING, v1.TASK_STATE_REJECTED
 INPUT, AUTH = v1.TASK_STATE_INPUT_REQUIRED, v1.TASK_STATE_AUTH_REQUIRED
+
+
+async def ask(task: TaskHandle) -> Any:
+    if task.answer is None:
+        return await task.ask("which?")
+    return f"got {task.answer}"
+
+
+async def forever(task: TaskHandle) -> None:
+    await task.working("at it")
+    await asyncio.Event().wait()
 
 
 def agent(function: Callable[..., Any] | None = None, *, replies: bool | None = None, **more: Any) -> Agent:

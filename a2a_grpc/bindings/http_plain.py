@@ -2,10 +2,9 @@
 
 Laws: only what can be read in one way is read here (`_LINE`, `_HEADERS`): HTTP/1.1 with a head that arrives at once,
 in visible ASCII, with a host, each header once, a body only with its length, and no word of chunks, upgrades or
-expectations. A
-connection that brings anything else goes to the protocol that `other` gives, for good and with every byte that was
-not answered; so do requests that come before the answer to the one before them. Which request means what is for
-`Mounts` alone. A connection costs no task while it is quiet, an answer one.
+expectations. A connection that brings anything else goes to the protocol that `other` gives, for good and with every
+byte that was not answered; so do requests that come before the answer to the one before them. Which request means what
+is for `Mounts` alone. A connection costs no task while it is quiet, an answer one.
 """
 
 import asyncio

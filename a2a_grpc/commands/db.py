@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Sequence
 
 from a2a_grpc import config
-from a2a_grpc.commands.words import Parser, UsageError
+from a2a_grpc.commands.words import Parser, UsageError, add_store
 from a2a_grpc.opening import schema_of
 from a2a_grpc.tasks.store import StoreError
 
@@ -17,8 +17,7 @@ def parser() -> argparse.ArgumentParser:
     """What follows `a2a-grpc db`."""
     made = Parser(prog="a2a-grpc db", description="Looks after the tables of a store.")
     made.add_argument("action", choices=("upgrade", "check"), help="bring the tables up to date, or only look")
-    made.add_argument("--store", metavar="URL", help="as for serve; default: from the environment")
-    made.add_argument("--config", metavar="FILE", help="TOML file with options")
+    add_store(made)
     return made
 
 
@@ -28,9 +27,7 @@ def run(words: Sequence[str]) -> int:
     try:
         options = config.read(arguments.config, store=arguments.store)
         found, newest = asyncio.run(schema_of(options, upgrade=arguments.action == "upgrade"))
-    except OSError as fault:
-        raise UsageError(str(fault)) from None
-    except (config.OptionError, StoreError) as fault:
+    except (OSError, config.OptionError, StoreError) as fault:
         raise UsageError(str(fault)) from None
     advice = "up to date" if found == newest else "run a2a-grpc db upgrade" if found < newest else "use a newer release"
     print(f"schema {found}, this release needs {newest}: {advice}")

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from a2a_grpc import config
 from a2a_grpc.admin_views import webhook
-from a2a_grpc.commands.words import Parser, UsageError
+from a2a_grpc.commands.words import Parser, UsageError, add_store
 from a2a_grpc.opening import lasting_store
 from a2a_grpc.push_secrets import Seal, new_key, reseal
 from a2a_grpc.tasks.store import Backlog, Store, StoreError
@@ -33,8 +33,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--host", metavar="HOST[:PORT]", help="only webhooks at this host")
     made.add_argument("--given-up", action="store_true", help="list: only those that were given up")
     made.add_argument("--all", action="store_true", help="replay: all that were given up")
-    made.add_argument("--store", metavar="URL", help="as for serve; default: from the environment")
-    made.add_argument("--config", metavar="FILE", help="TOML file with options")
+    add_store(made)
     return made
 
 

@@ -60,7 +60,7 @@ def options_parser(prog: str, description: str) -> argparse.ArgumentParser:
         description=description,
         epilog="Each option is also read from the environment, such as A2A_GRPC_MAX_PARTS, and from --config.",
     )
-    parser.add_argument("--config", metavar="FILE", help="TOML file with options")
+    add_config(parser)
     for row in (row for row in members_of(config.Options) if not row.metadata["secret"]):
         flag, meaning = "--" + row.name.replace("_", "-"), IDS.sub("", row.metadata["meaning"]).replace("%", "%%")
         if row.type is bool:
@@ -69,6 +69,17 @@ def options_parser(prog: str, description: str) -> argparse.ArgumentParser:
             default = ",".join(row.default) if isinstance(row.default, tuple) else row.default
             parser.add_argument(flag, type=_reader(row.name), metavar="VALUE", help=f"{meaning} (default: {default})")
     return parser
+
+
+def add_store(parser: argparse.ArgumentParser) -> None:
+    """Let a parser read which store is meant."""
+    parser.add_argument("--store", metavar="URL", help="as for serve; default: from the environment")
+    add_config(parser)
+
+
+def add_config(parser: argparse.ArgumentParser) -> None:
+    """Let a parser read which file has options."""
+    parser.add_argument("--config", metavar="FILE", help="TOML file with options")
 
 
 def _reader(name: str) -> Callable[[str], Any]:

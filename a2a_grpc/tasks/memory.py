@@ -3,9 +3,9 @@
 Laws: no method awaits, so each is one step of the event loop and every change is atomic. What is refused is refused
 before anything is touched. Rows that were handed out stay as they are: who changes one first takes a copy into the
 store. Each order that a list or retention needs is kept sorted as statuses change, so a page, its total and a trim cost
-what they return, and a page that is read again costs next to nothing. What is kept of a task are few objects, and bytes
-rather than messages, because Python's search for lost cycles visits each object again and again. Push notification
-configs are kept as memory_push.py says.
+what they return, but for pages of one state within a context, which cost what that has; a page that is read again costs
+next to nothing. What is kept of a task are few objects, and bytes rather than messages, because Python's search for
+lost cycles visits each object again and again. Push notification configs are kept as memory_push.py says.
 """
 
 from bisect import bisect_left, insort

@@ -171,7 +171,7 @@ def exchange(context: int, messages: Sequence[bytes], now_ms: int) -> list[dict[
 
 def values_of(scope: Scope, **values: Any) -> dict[str, Any]:
     """Values of a statement on what belongs to a scope."""
-    return scope._asdict() | values
+    return {"agent": scope.agent, "tenant": scope.tenant, "owner": scope.owner, **values}
 
 
 def new_task(change: Change, columns: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from a2a_grpc.tasks import schema as sql
 from a2a_grpc.tasks.fence import admit
+from a2a_grpc.tasks.schema import values_of
 from a2a_grpc.tasks.sqlite_file import SQLiteFile
 from a2a_grpc.tasks.start import now_ms
 from a2a_grpc.tasks.store import (
@@ -89,23 +90,23 @@ class SQLiteStore:
 
     async def task(self, scope: Scope, task_id: str) -> TaskRow | None:
         """The task (see Store.task)."""
-        rows = await self._file.rows(sql.TASK, _of(scope, task_id=task_id))
+        rows = await self._file.rows(sql.TASK, values_of(scope, task_id=task_id))
         return _row(rows[0]) if rows else None
 
     async def events(self, scope: Scope, task_id: str, after: int, limit: int) -> list[Event]:
         """Events after a number (see Store.events)."""
-        rows = await self._file.rows(sql.EVENTS, _of(scope, task_id=task_id, after=after, limit=limit))
+        rows = await self._file.rows(sql.EVENTS, values_of(scope, task_id=task_id, after=after, limit=limit))
         return [Event(sequence, body=payload) for sequence, payload in rows]
 
     async def shorten(self, scope: Scope, task_id: str, upto: int) -> None:
         """Forget events (see Store.shorten)."""
-        values = _of(scope, task_id=task_id, upto=upto)
+        values = values_of(scope, task_id=task_id, upto=upto)
         await self._file.write(lambda connection: connection.execute(sql.SHORTEN, values).rowcount)
 
     async def tasks(self, scope: Scope, query: TaskQuery) -> TaskPage:
         """A page of tasks and their number, both of one moment (see Store.tasks)."""
         filters = frozenset(name for name in sql.FILTERS if getattr(query, name))
-        values = _of(scope, **query._asdict(), nothing=b"")
+        values = values_of(scope, **query._asdict(), nothing=b"")
         values["before_ms"], values["before_id"] = values.pop("before") or (0, "")
         values["limit"] += 1
 
@@ -151,7 +152,7 @@ class SQLiteStore:
 
     async def request_cancel(self, scope: Scope, task_id: str, request: bytes) -> TaskRow | None:
         """Leave a cancel request if a turn is running (see Store.request_cancel)."""
-        values = _of(scope, task_id=task_id, cancel=request)
+        values = values_of(scope, task_id=task_id, cancel=request)
 
         def work(connection: sqlite3.Connection) -> TaskRow | None:
             connection.execute(sql.REQUEST_CANCEL, values)
@@ -164,7 +165,7 @@ class SQLiteStore:
 
     async def post(self, scope: Scope, task_id: str, token: int, message: bytes, digest: bytes, until_ms: int) -> int:
         """Leave a message for a turn (see Store.post)."""
-        values = _of(scope, task_id=task_id, token=token, message=message, digest=digest, until_ms=until_ms)
+        values = values_of(scope, task_id=task_id, token=token, message=message, digest=digest, until_ms=until_ms)
         return await self._file.write(lambda connection: _first(connection, sql.ADD_POST, values) or 0)
 
     async def posts(self, holder: str) -> list[Post]:
@@ -190,7 +191,7 @@ class SQLiteStore:
 
     async def seen(self, scope: Scope, message_id: str, now_ms: int) -> Dedupe | None:
         """The first outcome of a messageId (see Store.seen)."""
-        rows = await self._file.rows(sql.SEEN, _of(scope, message_id=message_id, now_ms=now_ms))
+        rows = await self._file.rows(sql.SEEN, values_of(scope, message_id=message_id, now_ms=now_ms))
         return Dedupe(*rows[0]) if rows else None
 
     async def remember_reply(
@@ -207,7 +208,7 @@ class SQLiteStore:
         def work(connection: sqlite3.Connection) -> None:
             _refuse_duplicate(connection, scope, dedupe, now_ms)
             if dedupe is not None:
-                connection.execute(sql.ADD_DEDUPE, _of(scope, **dedupe._asdict()))
+                connection.execute(sql.ADD_DEDUPE, values_of(scope, **dedupe._asdict()))
             context = _remember(connection, scope, context_id, memory, now_ms)
             connection.executemany(sql.ADD_MESSAGE, sql.exchange(context, messages, now_ms))
 
@@ -215,12 +216,12 @@ class SQLiteStore:
 
     async def messages(self, scope: Scope, context_id: str, limit: int) -> list[bytes]:
         """The last messages of direct exchanges (see Store.messages)."""
-        rows = await self._file.rows(sql.MESSAGES, _of(scope, context_id=context_id, limit=limit))
+        rows = await self._file.rows(sql.MESSAGES, values_of(scope, context_id=context_id, limit=limit))
         return [message for (message,) in reversed(rows)]
 
     async def memory(self, scope: Scope, context_id: str) -> dict[str, bytes]:
         """The memory of a context (see Store.memory)."""
-        return dict(await self._file.rows(sql.MEMORY, _of(scope, context_id=context_id)))
+        return dict(await self._file.rows(sql.MEMORY, values_of(scope, context_id=context_id)))
 
     # -- push notification configs
 
@@ -228,7 +229,7 @@ class SQLiteStore:
         """Create or replace a config (see Store.put_push_config)."""
 
         def work(connection: sqlite3.Connection) -> bool:
-            if found := connection.execute(sql.TASK_NUMBER, _of(scope, task_id=config.task_id)).fetchone():
+            if found := connection.execute(sql.TASK_NUMBER, values_of(scope, task_id=config.task_id)).fetchone():
                 values = config._asdict() | {"task": found[0], "cursor": found[1]}
                 if connection.execute(sql.OTHER_CONFIGS, values).fetchone()[0] >= most:
                     raise TooMany
@@ -239,20 +240,20 @@ class SQLiteStore:
 
     async def push_configs(self, scope: Scope, task_id: str, after: str, limit: int) -> list[PushConfig] | None:
         """Configs of a task (see Store.push_configs)."""
-        rows = await self._file.rows(sql.CONFIGS, _of(scope, task_id=task_id, after=after, limit=limit))
+        rows = await self._file.rows(sql.CONFIGS, values_of(scope, task_id=task_id, after=after, limit=limit))
         # The join answers a task without configs by one row without a config.
         return [PushConfig(*row) for row in rows if row[1] is not None] if rows else None
 
     async def push_config(self, scope: Scope, task_id: str, config_id: str) -> PushConfig | None:
         """One config (see Store.push_config)."""
-        rows = await self._file.rows(sql.CONFIG, _of(scope, task_id=task_id, config_id=config_id))
+        rows = await self._file.rows(sql.CONFIG, values_of(scope, task_id=task_id, config_id=config_id))
         return PushConfig(*rows[0]) if rows else None
 
     async def delete_push_config(self, scope: Scope, task_id: str, config_id: str) -> bool:
         """Remove a config (see Store.delete_push_config)."""
 
         def work(connection: sqlite3.Connection) -> bool:
-            if found := connection.execute(sql.TASK_NUMBER, _of(scope, task_id=task_id)).fetchone():
+            if found := connection.execute(sql.TASK_NUMBER, values_of(scope, task_id=task_id)).fetchone():
                 connection.execute(sql.DROP_CONFIG, {"task": found[0], "config_id": config_id})
             return found is not None
 
@@ -272,7 +273,7 @@ class SQLiteStore:
     async def delivered(self, delivery: Delivery, report: Report) -> None:
         """Report on a claimed delivery (see Store.delivered)."""
         config = delivery.config
-        values = _of(delivery.scope, task_id=config.task_id, config_id=config.config_id, config=config.config)
+        values = values_of(delivery.scope, task_id=config.task_id, config_id=config.config_id, config=config.config)
         values |= report._asdict()
         await self._file.write(lambda connection: connection.execute(sql.DELIVERED, values).rowcount)
 
@@ -330,10 +331,6 @@ class SQLiteStore:
 # -- work on a connection
 
 
-def _of(scope: Scope, **values: Any) -> dict[str, Any]:
-    return {"agent": scope.agent, "tenant": scope.tenant, "owner": scope.owner, **values}
-
-
 def _first(connection: sqlite3.Connection, statement: str, values: Mapping[str, Any]) -> Any:
     """The first value of the first row, None without rows."""
     found = connection.execute(statement, values).fetchall()
@@ -373,13 +370,13 @@ def _commit(connection: sqlite3.Connection, change: Change) -> int:
     if change.notify:
         connection.execute(sql.MOVE_DUE, {"task": task, "notify": change.notify})
     if change.dedupe is not None:
-        connection.execute(sql.ADD_DEDUPE, _of(change.scope, **change.dedupe._asdict()))
+        connection.execute(sql.ADD_DEDUPE, values_of(change.scope, **change.dedupe._asdict()))
     for number, taken in change.posts.items():
         connection.execute(sql.TAKE_POST, {"number": number, "taken": taken})
     if change.memory:
         _remember(connection, change.scope, context_id, change.memory, change.now_ms)
     elif change.take is not None:
-        connection.execute(sql.USE_CONTEXT, _of(change.scope, context_id=context_id, now_ms=change.now_ms))
+        connection.execute(sql.USE_CONTEXT, values_of(change.scope, context_id=context_id, now_ms=change.now_ms))
     return token
 
 
@@ -387,7 +384,7 @@ def _add(connection: sqlite3.Connection, change: Change, columns: dict[str, Any]
     row = TaskRow(change.scope, change.task_id, change.context_id, 0, 0, change.now_ms)
     for name, value in columns.items():
         setattr(row, name, value)
-    values = _of(row.scope, **{name: getattr(row, name) for name in (*sql.TASK_COLUMNS, *sql.SNAPSHOT_COLUMNS)})
+    values = values_of(row.scope, **{name: getattr(row, name) for name in (*sql.TASK_COLUMNS, *sql.SNAPSHOT_COLUMNS)})
     task: int = connection.execute(sql.ADD_TASK, values).fetchone()[0]
     connection.execute(sql.ADD_SNAPSHOT, values | {"task": task})
     return task
@@ -404,7 +401,7 @@ def _set(connection: sqlite3.Connection, task: int, columns: dict[str, Any]) -> 
 
 def _refuse_duplicate(connection: sqlite3.Connection, scope: Scope, dedupe: Dedupe | None, now_ms: int) -> None:
     if dedupe is not None:
-        values = _of(scope, message_id=dedupe.message_id, now_ms=now_ms)
+        values = values_of(scope, message_id=dedupe.message_id, now_ms=now_ms)
         if found := connection.execute(sql.SEEN, values).fetchone():
             raise Duplicate(Dedupe(*found))
 
@@ -412,7 +409,7 @@ def _refuse_duplicate(connection: sqlite3.Connection, scope: Scope, dedupe: Dedu
 def _remember(
     connection: sqlite3.Connection, scope: Scope, context_id: str, memory: Mapping[str, bytes | None], now_ms: int
 ) -> int:
-    values = _of(scope, context_id=context_id, now_ms=now_ms)
+    values = values_of(scope, context_id=context_id, now_ms=now_ms)
     context: int = connection.execute(sql.ADD_CONTEXT, values).fetchone()[0]
     for key, value in memory.items():
         statement = sql.DROP_MEMORY if value is None else sql.SET_MEMORY
@@ -428,7 +425,7 @@ def _victims(connection: sqlite3.Connection, values: dict[str, Any]) -> list[tup
     for agent, tenant, owner, excess in connection.execute(sql.CROWDED, values).fetchall():
         if len(found) >= limit:
             break
-        crowd = _of(Scope(agent, tenant, owner), limit=min(excess, limit))
+        crowd = values_of(Scope(agent, tenant, owner), limit=min(excess, limit))
         found |= dict.fromkeys(connection.execute(sql.OLDEST, crowd).fetchall())
     return list(found)[:limit][::-1]
 

@@ -226,17 +226,6 @@ async def test_blocking_sends_are_answered_when_the_server_stops(tmp_path: Path)
         assert "Traceback" not in server.log
 
 
-@pytest.mark.requirement("BL-34", "BL-17")
-async def test_a_function_that_holds_its_thread_does_not_hold_up_the_end(tmp_path: Path) -> None:
-    async with serving(tmp_path, "--grace", "0", agent="blocker") as server, clients(server) as agents:
-        task = (await agents[GRPC].send(message("600", now=True))).task
-        await at_work(agents, 1)
-        server.process.send_signal(signal.SIGTERM)
-        assert await server.exit_code() == 0, server.log
-    async with serving(tmp_path) as server, clients(server) as agents:
-        assert (await agents[REST].get(task.id)).status.state == v1.TASK_STATE_FAILED
-
-
 @pytest.mark.requirement("BL-34", "BL-08")
 async def test_a_turn_that_the_stop_cut_short_is_run_again_where_the_agent_wants_that(tmp_path: Path) -> None:
     async with serving(tmp_path, "--grace", "0", agent="stubborn") as server, clients(server) as agents:

@@ -11,7 +11,7 @@ from tests.faults.processes import at_work, clients, message, serving
 
 
 @pytest.mark.requirement("BL-34", "OP-CANCEL-06")
-@pytest.mark.parametrize("agent", ["deaf", "pooler"])
+@pytest.mark.parametrize("agent", ["deaf", "pooler", pytest.param("blocker", marks=pytest.mark.requirement("BL-17"))])
 async def test_a_function_that_will_not_stop_does_not_hold_up_the_end(tmp_path: Path, agent: str) -> None:
     async with serving(tmp_path, "--grace", "0", agent=agent) as server, clients(server) as agents:
         task = (await agents[GRPC].send(message("600", now=True))).task
