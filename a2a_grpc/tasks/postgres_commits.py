@@ -30,11 +30,13 @@ Outcome = int | Exception
 
 
 class _Job(NamedTuple):
-    """since: when the change was given, as the loop's clock showed."""
+    """since: when the change was given, as the loop's clock showed. doubted: whether it may have been written, or may
+    yet be, by a statement whose answer did not come."""
 
     change: Change
     future: "asyncio.Future[int]"
     since: float
+    doubted: bool = False
 
 
 class Commits:
@@ -89,12 +91,15 @@ class Commits:
 
     async def _settle(self, jobs: list[_Job]) -> None:
         try:
-            light = [job for job in jobs if _only_adds(job.change)]
+            light = [job for job in jobs if not job.doubted and _only_adds(job.change)]
             reached = await self._append([job.change for job in light]) if light else frozenset[str]()
-            for job in light:
-                if job.change.task_id in reached and not job.future.done():
-                    job.future.set_result(job.change.token or 0)
-            jobs = [job for job in jobs if job.change.task_id not in reached]
+            if reached is None:
+                jobs = [job._replace(doubted=job.doubted or job in light) for job in jobs]
+            else:
+                for job in light:
+                    if job.change.task_id in reached and not job.future.done():
+                        job.future.set_result(job.change.token or 0)
+                jobs = [job for job in jobs if job.change.task_id not in reached]
             if not jobs:
                 return
             # In one order everywhere, so that no two groups wait for each other.
@@ -107,13 +112,13 @@ class Commits:
                     await self._settle([job])
                 return
             outcomes = [error] * len(jobs)
-        for (_, future, _), outcome in zip(jobs, outcomes, strict=True):
-            if future.done():  # the caller gave up waiting; what was done stays done
+        for job, outcome in zip(jobs, outcomes, strict=True):
+            if job.future.done():  # the caller gave up waiting; what was done stays done
                 continue
             if isinstance(outcome, Exception):
-                future.set_exception(outcome)
+                job.future.set_exception(outcome)
             else:
-                future.set_result(outcome)
+                job.future.set_result(outcome)
 
     async def sum_up(self) -> None:
         """Sum the tallies up, which makes lists cheaper; what cannot be done now is left."""
@@ -121,22 +126,16 @@ class Commits:
         with suppress(*BROKEN, asyncpg.PostgresError):
             await self._link.rows_once(pg.SUM_TALLIES, {})
 
-    async def _append(self, changes: Sequence[Change]) -> frozenset[str]:
-        """Write, by one statement, changes that only add events; the ids of the tasks where they fitted."""
+    async def _append(self, changes: Sequence[Change]) -> frozenset[str] | None:
+        """Write, by one statement, changes that only add events; the ids of the tasks where they fitted, None if nobody
+        knows."""
         try:
             found = await self._link.rows_once(pg.APPEND, _columns(changes))
             return frozenset(task_id for (task_id,) in found)
         except UNDONE:
             return frozenset()
         except BROKEN:
-            # Whether it was done: only the holder of a token moves a task and leaves the token as it is.
-            places = await self._link.rows(pg.GUARDS, {"task_ids": [change.task_id for change in changes]})
-            there = {row["task_id"]: (row["sequence"], row["token"]) for row in places}
-            return frozenset(
-                change.task_id
-                for change in changes
-                if there.get(change.task_id) == (change.expected + len(change.events), change.token)
-            )
+            return None
 
 
 def _only_adds(change: Change) -> bool:
@@ -195,6 +194,9 @@ async def _write(connection: Connection, jobs: Sequence[_Job]) -> list[Outcome]:
             outcomes[index] = Duplicate(first)
             continue
         row = there.get(change.task_id)
+        if jobs[index].doubted and row and _is_done(row, change):
+            outcomes[index] = row["token"]
+            continue
         try:
             columns = admit(_guard(row) if row else None, change)
         except (Conflict, LeaseLost, ValueError) as refusal:
@@ -216,6 +218,12 @@ async def _write(connection: Connection, jobs: Sequence[_Job]) -> list[Outcome]:
     if admitted:
         await _apply(connection, await _set_tasks(connection, admitted))
     return outcomes
+
+
+def _is_done(row: Any, change: Change) -> bool:
+    """Whether a change that only adds events was written: only the holder of a token moves a task and leaves the token
+    as it is. From now on, as the row is locked, it is not written by what is late."""
+    return bool(row["sequence"] == change.expected + len(change.events) and row["token"] == change.token)
 
 
 def _guard(row: Any) -> TaskRow:

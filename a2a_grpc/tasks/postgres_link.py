@@ -2,8 +2,8 @@
 
 Laws: nothing here knows what a task is. What the server is known not to have done is tried again, for a bounded time,
 when a connection breaks or the server undoes a transaction in favour of another; when a connection breaks while a
-commit is on its way, the server is asked what became of that transaction before anything is tried again. Who compares
-times with other processes does so on the server's clock, the one that all share.
+commit is on its way, the server is asked what became of that transaction, and settles it, before anything is tried
+again. Who compares times with other processes does so on the server's clock, the one that all share.
 """
 
 import asyncio
@@ -169,9 +169,10 @@ class PostgresLink:
         return result
 
     async def _committed(self, slot: str, mark: int) -> bool:
-        """Whether the last transaction of a slot was committed; waits for it while it goes on."""
+        """Whether the last transaction of a slot was committed; waits for it while it goes on. One that was not never
+        will be."""
         faults = (*BROKEN, *UNDONE, asyncpg.QueryCanceledError)
-        [(last,)] = await self._retrying(lambda: self.rows_once(pg.OUTCOME, {"slot": slot}), faults)
+        [(last,)] = await self._retrying(lambda: self.rows_once(pg.OUTCOME, {"slot": slot, "mark": mark}), faults)
         return bool(last == mark)
 
     async def _retrying(

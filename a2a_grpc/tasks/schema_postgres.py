@@ -44,9 +44,11 @@ TRIM_TURN: Final = """INSERT INTO marks (slot, mark) VALUES ('trim', :mark)
 TASK_LOCKED: Final = f"{TASK_NUMBER} FOR UPDATE"
 CLOCK: Final = "SELECT CAST(1000 * extract(epoch FROM clock_timestamp()) AS BIGINT)"
 # What became of a transaction is told by a row that it wrote itself. Its number would not tell: a server that crashed
-# gives the numbers of transactions that it has lost to others.
-OUTCOME: Final = """INSERT INTO marks (slot, mark) VALUES (:slot, 0)
-    ON CONFLICT (slot) DO UPDATE SET mark = marks.mark RETURNING mark"""
+# gives the numbers of transactions that it has lost to others. Who asks settles it: a transaction that was not
+# committed then never will be, though its end may still be on its way to the server.
+OUTCOME: Final = """INSERT INTO marks (slot, mark) VALUES (:slot, -CAST(:mark AS BIGINT))
+    ON CONFLICT (slot) DO UPDATE SET at = excluded.at,
+        mark = CASE marks.mark WHEN -excluded.mark THEN marks.mark ELSE excluded.mark END RETURNING mark"""
 DROP_MARKS: Final = "DELETE FROM marks WHERE at < now() - INTERVAL '1 day'"
 
 CHANNEL: Final = "SELECT 'a2a_' || left(md5(current_schema()), 16)"
@@ -123,9 +125,11 @@ DUE_TO_NOBODY: Final = f"{DUE} FOR UPDATE OF push_configs SKIP LOCKED"
 
 
 def commit(slot: str, mark: int) -> str:
-    """End a transaction and leave word of it; one round trip. slot: letters and digits."""
+    """End a transaction and leave word of it; one round trip. Fails, by a division by zero, after somebody has asked
+    for its outcome. slot: letters and digits."""
     return f"""INSERT INTO marks (slot, mark) VALUES ('{slot}', {mark})
-        ON CONFLICT (slot) DO UPDATE SET mark = excluded.mark, at = excluded.at; COMMIT"""
+        ON CONFLICT (slot) DO UPDATE SET mark = excluded.mark / CAST(marks.mark <> -excluded.mark AS INTEGER),
+        at = excluded.at; COMMIT"""
 
 
 def counted(statement: str) -> str:
