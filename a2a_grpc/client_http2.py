@@ -23,7 +23,7 @@ from a2a_grpc import client_auth
 from a2a_grpc.client_auth import Tls
 from a2a_grpc.client_reading import WINDOW, Reading, Status, failure
 from a2a_grpc.extras import needs
-from a2a_grpc.python310_asyncio import timeout
+from a2a_grpc.python310_asyncio import timeout, timeout_at
 
 with needs("gateway"):
     from h2 import events
@@ -31,10 +31,15 @@ with needs("gateway"):
     from h2.connection import ConnectionInputs, H2Connection, H2ConnectionStateMachine
     from h2.errors import ErrorCodes
     from h2.exceptions import ProtocolError
+    from h2.frame_buffer import FrameBuffer
     from h2.settings import SettingCodes, Settings
+    from hyperframe.frame import Frame
 
 WINDOW_OF_ALL: Final = 16 * 1024 * 1024
 """Bytes of all streams of a connection that may be on their way."""
+
+LARGEST_FRAME: Final = 131_072
+"""Bytes of the largest frame that a server may send: each costs the same, and comes when it is whole."""
 
 MOST_UNSENT: Final = 4 * 1024 * 1024
 """Bytes that may wait for a server that does not read, before the connection is given up."""
@@ -95,6 +100,16 @@ class _Rules(H2ConnectionStateMachine):
         return [] if input_ is ConnectionInputs.RECV_GOAWAY else super().process_input(input_)
 
 
+class _Frames(FrameBuffer):
+    """Frames as they come. h2 describes each for its log, be there one or not, with all that is in it in hexadecimal:
+    here they say that nothing is in them, which is asked of frames that are sent alone."""
+
+    def __next__(self) -> Frame:
+        frame = super().__next__()
+        frame.serialize_body = bytes  # type: ignore[method-assign]
+        return frame
+
+
 class Connection(asyncio.Protocol):
     """One HTTP/2 connection. takes: whether new calls may go over it. lost: done when it is no more."""
 
@@ -104,7 +119,7 @@ class Connection(asyncio.Protocol):
         self._keepalive = keepalive
         told = {"validate_outbound_headers": False, "normalize_outbound_headers": False, "header_encoding": None}
         self._h2 = H2Connection(H2Configuration(client_side=True, **told))  # type: ignore[arg-type]
-        self._h2.state_machine = _Rules()
+        self._h2.state_machine, self._h2.incoming_buffer = _Rules(), _Frames(server=False)
         self._readings: dict[int, Reading] = {}
         self._transport: Any = None
         self._arrived = 0
@@ -120,8 +135,13 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
         self._transport = transport
-        wanted = {SettingCodes.ENABLE_PUSH: 0, SettingCodes.INITIAL_WINDOW_SIZE: WINDOW}
+        wanted = {
+            SettingCodes.ENABLE_PUSH: 0,
+            SettingCodes.INITIAL_WINDOW_SIZE: WINDOW,
+            SettingCodes.MAX_FRAME_SIZE: LARGEST_FRAME,
+        }
         self._h2.local_settings = Settings(client=True, initial_values=wanted)
+        self._h2.max_inbound_frame_size = LARGEST_FRAME  # which it takes from settings only when they change
         self._h2.initiate_connection()
         self._h2.increment_flow_control_window(WINDOW_OF_ALL - 65_535)
         self._flush()
@@ -275,7 +295,8 @@ class Connection(asyncio.Protocol):
     def begin(self, path: str, headers: Iterable[tuple[str, str]], seconds: float | None) -> Reading:
         """Ask, all but the message."""
         ident = self._h2.get_next_available_stream_id()
-        self._h2.send_headers(ident, [*self._place, (":path", path), *_FIXED, *headers])
+        limit = () if seconds is None else (("grpc-timeout", f"{max(1, int(seconds * 1000))}m"),)
+        self._h2.send_headers(ident, [*self._place, (":path", path), *_FIXED, *limit, *headers])
         made = self._readings[ident] = Reading(self, ident, seconds)
         return made
 
@@ -358,17 +379,20 @@ class Http2:
         self, path: str, headers: Iterable[tuple[str, str | bytes]], body: bytes, seconds: float | None
     ) -> Reading:
         """Begin a call with one message. headers: beside those that every call has. seconds: until its deadline, None
-        for none. Raises ConnectionError when the server cannot be reached."""
-        turn = next(self._turns)
+        for none. Raises ConnectionError when the server cannot be reached, AioRpcError when it has no room in time."""
+        loop, turn = asyncio.get_running_loop(), next(self._turns)
+        until = None if seconds is None else loop.time() + seconds
         sent = [(name, _text(value)) for name, value in headers if name not in _OURS]
-        if seconds is not None:
-            sent.append(("grpc-timeout", f"{max(1, int(seconds * 1000))}m"))
         while True:
             connection = await self._connection(turn)
-            if not await connection.room():
-                continue
             try:
-                reading = connection.begin(path, sent, seconds)
+                async with timeout_at(until):
+                    if not await connection.room():
+                        continue
+                left = None if until is None else max(0.001, until - loop.time())
+                reading = connection.begin(path, sent, left)
+            except TimeoutError:
+                raise failure(Status.DEADLINE_EXCEEDED, "Deadline Exceeded") from None
             except ProtocolError:  # it has no more numbers for streams
                 connection.takes = False
                 continue

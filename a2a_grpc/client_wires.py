@@ -316,7 +316,7 @@ class Reading(Protocol):
 
 
 Begin = Callable[[str, Sequence[tuple[str, str | bytes]], bytes, float | None], Awaitable[Reading]]
-"""Calls a path with metadata, a message, and seconds until the deadline. Raises ConnectionError."""
+"""Calls a path with metadata, a message, and seconds until the deadline. Raises ConnectionError, AioRpcError."""
 
 _ROWS: Final = {version: {row.name: row for row in package.METHODS} for version, package in PACKAGES.items()}
 
@@ -404,6 +404,8 @@ class GrpcWire:
                 reading = await begin(row.path, sent, body, limit)
             except ConnectionError as fault:
                 raise ConnectionError(scrubbed(f"cannot connect to {self._url}: {fault}")) from None
+            except grpc.aio.AioRpcError as fault:
+                raise _grpc_error(fault) from None
             silence = Silence(self._silence, reading.cut)
             try:
                 while found := await reading.messages():

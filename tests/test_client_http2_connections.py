@@ -85,6 +85,20 @@ async def test_a_message_larger_than_the_window_comes_through() -> None:
         assert await read(client) == [EVENT, large, EVENT]
 
 
+async def test_what_comes_is_not_written_out_for_a_log_that_nobody_keeps() -> None:
+    peer = Peer(good)
+    async with peer.listening() as address:
+        http2 = client_http2.Http2(address, None)
+        reading = await http2.call("/a/b", [], b"", None)
+        assert await reading.messages() == [ONE]
+        (connection,) = http2._left
+        assert isinstance(connection._h2.incoming_buffer, client_http2._Frames)
+        connection._h2.incoming_buffer.add_data(bytes([0, 0, 9, 0, 0, 0, 0, 0, 1]) + b"123456789")
+        assert "31323334" not in repr(next(connection._h2.incoming_buffer))
+        reading.close()
+        await http2.close()
+
+
 async def test_events_that_are_there_are_read_together_and_none_waits_for_another() -> None:
     go = asyncio.Event()
 
@@ -144,6 +158,8 @@ async def test_a_stream_waits_for_its_turn_where_a_server_takes_one_at_a_time() 
         first = client.events("SendStreamingMessage", asking("x"))
         await anext(first)
         peer.answer = good
+        fault = await failure(read(client, headers={"grpc-timeout": "100m"}))
+        assert type(fault) is errors.InternalError and "Deadline" in fault.message
         waiting = [asyncio.create_task(read(client)) for _ in range(3)]
         await asyncio.sleep(0.1)
         assert len(peer.bodies) == 1
