@@ -42,7 +42,7 @@ THROUGH = {
     ),
     "TaskHandle": (
         ("tasks.handle", "Output"),
-        ("tasks.handle", "Inbox"),
+        ("tasks.inbox", "Inbox"),
         ("tasks.context", "Context"),
         ("tasks.context", "Memory"),
     ),

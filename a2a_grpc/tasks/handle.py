@@ -4,9 +4,7 @@ Laws: the handle decides nothing about tasks; it turns what the author says into
 which it knows only as `Acts`. Every wrong value is refused at the author's call.
 """
 
-import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, Protocol
@@ -19,6 +17,7 @@ from a2a_grpc.errors import InvalidAgentResponseError
 from a2a_grpc.protojson_values import json_of, struct_of, value_of
 from a2a_grpc.python310 import Self
 from a2a_grpc.tasks.context import Context
+from a2a_grpc.tasks.inbox import Inbox
 from a2a_grpc.tasks.parts import add_parts, agent_message, unpaired
 from a2a_grpc.tasks.start import new_id
 from a2a_grpc.tasks.told import First, Text, Texts, about_of
@@ -41,41 +40,6 @@ class Delegate(Protocol):
 
     async def delegated(self, handle: "TaskHandle", place: int, content: Any = None, **told: Any) -> Any:
         """Do it; place: which delegation of the turn this is, from 1."""
-
-
-class Inbox:
-    """Messages that arrive while the function works; an async iterator that ends with the turn."""
-
-    def __init__(self) -> None:
-        self._messages: deque[v1.Message] = deque()
-        self._waiter: asyncio.Future[None] | None = None
-        self._closed = False
-
-    def put(self, message: v1.Message) -> None:
-        """Add a message."""
-        self._messages.append(message)
-        self._wake()
-
-    def close(self) -> None:
-        """End the iteration once the messages are read."""
-        self._closed = True
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
-
-    def __aiter__(self) -> AsyncIterator[v1.Message]:
-        return self
-
-    async def __anext__(self) -> v1.Message:
-        while not self._messages:
-            if self._closed:
-                raise StopAsyncIteration
-            if self._waiter is None or self._waiter.done():
-                self._waiter = asyncio.get_running_loop().create_future()
-            await asyncio.wait((self._waiter,))  # shared by all who wait, so that none can cancel it for the others
-        return self._messages.popleft()
 
 
 class Acts(Protocol):

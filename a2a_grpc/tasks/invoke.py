@@ -19,7 +19,8 @@ from a2a_grpc.agent import Handler, Kind
 from a2a_grpc.python310 import Self
 from a2a_grpc.python310_asyncio import EAGER, Task
 from a2a_grpc.tasks.context import Context, Memory
-from a2a_grpc.tasks.handle import Inbox, Output, TaskHandle, Waiting
+from a2a_grpc.tasks.handle import Output, TaskHandle, Waiting
+from a2a_grpc.tasks.inbox import Inbox
 
 
 def at_once(work: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop, name: str) -> asyncio.Task[None]:

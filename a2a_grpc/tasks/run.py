@@ -19,7 +19,8 @@ from a2a_grpc.config import MIB
 from a2a_grpc.errors import A2AError, InternalError, InvalidParamsError, UnavailableError, UnsupportedOperationError
 from a2a_grpc.python310 import Self
 from a2a_grpc.tasks.commits import Commits, Process
-from a2a_grpc.tasks.handle import Inbox, Paused, TaskHandle, TurnEnded
+from a2a_grpc.tasks.handle import Paused, TaskHandle, TurnEnded
+from a2a_grpc.tasks.inbox import Inbox
 from a2a_grpc.tasks.invoke import at_once, begun, invoke
 from a2a_grpc.tasks.parts import agent_message
 from a2a_grpc.tasks.start import Start, failure, joined, without_task

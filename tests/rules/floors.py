@@ -9,12 +9,12 @@ FLOORS = {
         v03_paths v03_proto v03_results v03_write""",
     2: """agent auth auth_basic auth_jwt auth_keys auth_rates cards content key_files paging push push_guard push_hosts
         push_post push_secrets signing tasks tasks.bus tasks.bus_nats tasks.bus_postgres tasks.bus_remote
-        tasks.cancels tasks.commits tasks.context tasks.engine tasks.feed tasks.fence tasks.handle tasks.invoke
-        tasks.listing tasks.memory tasks.memory_push tasks.parts tasks.posts tasks.postgres tasks.postgres_commits
-        tasks.postgres_link tasks.postgres_reads tasks.reads tasks.relay tasks.run tasks.schema tasks.schema_postgres
-        tasks.sqlite tasks.sqlite_file store_watch tasks.start tasks.state tasks.store tasks.told tasks.upkeep
-        tasks.views telemetry telemetry_logs telemetry_otel telemetry_parts telemetry_prometheus telemetry_sums
-        verification""",
+        tasks.cancels tasks.commits tasks.context tasks.engine tasks.feed tasks.fence tasks.handle tasks.inbox
+        tasks.invoke tasks.listing tasks.memory tasks.memory_push tasks.parts tasks.posts tasks.postgres
+        tasks.postgres_commits tasks.postgres_link tasks.postgres_reads tasks.reads tasks.relay tasks.run tasks.schema
+        tasks.schema_postgres tasks.sqlite tasks.sqlite_file store_watch tasks.start tasks.state tasks.store tasks.told
+        tasks.upkeep tasks.views telemetry telemetry_logs telemetry_otel telemetry_parts telemetry_prometheus
+        telemetry_sums verification""",
     3: """bindings bindings.asgi bindings.asgi_exchange bindings.asgi_grpc bindings.browsers bindings.cors bindings.grpc
         bindings.health bindings.http bindings.http_plain bindings.jsonrpc bindings.mounts bindings.openapi
         bindings.reflection bindings.rest bindings.rpc bindings.sse bindings.streams bindings.tls bindings.wire
