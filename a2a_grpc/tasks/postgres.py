@@ -6,10 +6,11 @@ wrongly and takes nothing from others. SQL text lives in schema.py, the rules of
 changes in postgres_commits.py, the reading of logs in postgres_reads.py.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
+
+import asyncpg
 
 from a2a_grpc.tasks import schema as sql
 from a2a_grpc.tasks import schema_postgres as pg
@@ -39,8 +40,6 @@ from a2a_grpc.tasks.store import (
 )
 
 _TRIM_EVENTS: Final = 20_000  # about as many events are deleted in one transaction
-_RENEW_PAUSES: Final = (0.0, 0.02, 0.05, 0.1, 0.2)
-"""Seconds before each try to get at leases; most commits are over by then, and the others are not waited for."""
 _T = TypeVar("_T")
 _Victims = list[tuple[int, int, int]]
 
@@ -127,19 +126,19 @@ class PostgresStore:
 
     async def renew(self, holder: str, until_ms: int, tokens: Mapping[str, int]) -> frozenset[str]:
         """Lengthen leases (see Store.renew)."""
-        left, lost = {*tokens}, set[str]()
-        for pause in _RENEW_PAUSES:
-            await asyncio.sleep(pause)
-            values = {"task_ids": [*left], "tokens": [tokens[name] for name in left], "holder": holder}
-            left -= {name for (name,) in await self._link.rows(pg.RENEW_FREE, values | {"until_ms": until_ms})}
-            if left:  # somebody else has it, or it is being written
-                values = {"task_ids": [*left], "tokens": [tokens[name] for name in left], "holder": holder}
-                held = {name for (name,) in await self._link.rows(pg.STILL_HELD, values)}
-                lost |= left - held
-                left = held
-            if not left:
-                return frozenset(lost)
-        raise Unreached(frozenset(left))
+        values = {"holder": holder, "until_ms": until_ms}
+        free = await self._link.rows(pg.RENEW_FREE, values | _columns(tokens))
+        if not (left := tokens.keys() - {task_id for (task_id,) in free}):
+            return frozenset()
+        # Somebody else has them, or they are being written: by commits that are over soon, or one that takes long.
+        values |= _columns({name: tokens[name] for name in left}) | {
+            "patience": f"{max(until_ms - self.now_ms(), 300) // 3}ms"
+        }
+        try:
+            kept = await self._link.transact(partial(_renew, values=values))
+        except asyncpg.LockNotAvailableError:
+            raise Unreached(frozenset(left)) from None
+        return frozenset(left - {task_id for (task_id,) in kept})
 
     async def cancels(self, holder: str) -> dict[str, bytes]:
         """Cancel requests that wait (see Store.cancels)."""
@@ -347,6 +346,15 @@ class PostgresStore:
 
 def _row(row: Sequence[Any]) -> TaskRow:
     return TaskRow(Scope(*row[:3]), *row[3:])
+
+
+def _columns(tokens: Mapping[str, int]) -> dict[str, list[Any]]:
+    return {"task_ids": [*tokens], "tokens": [*tokens.values()]}
+
+
+async def _renew(connection: Connection, values: dict[str, Any]) -> list[Any]:
+    await rows(connection, pg.PATIENCE, values)
+    return await rows(connection, pg.RENEW_ALL, values)
 
 
 class _Trimming(Exception):

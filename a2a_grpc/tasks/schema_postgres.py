@@ -114,13 +114,14 @@ EVENTS_OF_MANY: Final = """SELECT asked.number, event.sequence, event.payload
         ORDER BY sequence LIMIT asked.most) AS event
     ORDER BY asked.number, event.sequence"""
 PLACES: Final = "SELECT task_id, agent, tenant, owner, sequence FROM tasks WHERE task_id = ANY (:task_ids)"
-RENEW_FREE: Final = """WITH held AS MATERIALIZED (
+_RENEW: Final = """WITH held AS MATERIALIZED (
         SELECT id FROM tasks JOIN unnest(CAST(:task_ids AS TEXT[]), CAST(:tokens AS BIGINT[]))
             AS mine (task_id, token) USING (task_id, token)
-        WHERE holder = :holder ORDER BY task_id FOR UPDATE OF tasks SKIP LOCKED)
+        WHERE holder = :holder ORDER BY task_id FOR NO KEY UPDATE OF tasks{unless})
     UPDATE tasks SET lease_until_ms = :until_ms FROM held WHERE tasks.id = held.id RETURNING task_id"""
-STILL_HELD: Final = """SELECT task_id FROM tasks JOIN unnest(CAST(:task_ids AS TEXT[]), CAST(:tokens AS BIGINT[]))
-    AS mine (task_id, token) USING (task_id, token) WHERE holder = :holder"""
+RENEW_ALL: Final = _RENEW.format(unless="")
+RENEW_FREE: Final = _RENEW.format(unless=" SKIP LOCKED")
+PATIENCE: Final = "SELECT set_config('lock_timeout', :patience, TRUE)"
 DUE_TO_NOBODY: Final = f"{DUE} FOR UPDATE OF push_configs SKIP LOCKED"
 
 

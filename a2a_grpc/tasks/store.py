@@ -325,7 +325,8 @@ class Duplicate(StoreError):
 
 
 class Unreached(StoreError):
-    """Some rows are being written, by who takes long; `left` are the ids of their tasks. With the others it is done."""
+    """Some rows are being written, by who takes long; `left` are the ids of their tasks, and of those that are lost.
+    With the others it is done."""
 
     def __init__(self, left: frozenset[str]) -> None:
         super().__init__(f"{len(left)} tasks are being written just now")
@@ -387,8 +388,8 @@ class Store(Protocol):
         """A page of the scope's tasks, without one page repeating or skipping a task of another."""
 
     async def renew(self, holder: str, until_ms: int, tokens: Mapping[str, int]) -> frozenset[str]:
-        """Lengthen the holder's leases, given as task id -> token; answers the tasks whose lease is lost. Where it
-        might have to wait for one commit to get at the others it does not, and raises Unreached: then ask again."""
+        """Lengthen the holder's leases, given as task id -> token; answers the tasks whose lease is lost. Raises
+        Unreached when some are being written for a third of the new lease: the others are lengthened then."""
 
     async def cancels(self, holder: str) -> Mapping[str, bytes]:
         """The cancel requests that wait for turns of the holder, by task id (see request_cancel)."""

@@ -9,7 +9,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -115,14 +115,12 @@ class Upkeep:
         self._listening = False
         self.taken_over = {"canceled": 0, "rerun": 0, "failed": 0, "followed": 0}
         """How many lost turns were settled here, by what became of them."""
-        self._renewed = 0.0  # when the leases were renewed, by a clock that is never set
 
     async def start(self) -> None:
         """Settle lost turns, then start the loops."""
         options = self._runtime.options
         while await self._recover():
             pass
-        self._renewed = time.monotonic()
         loops: list[tuple[Callable[[], Any], float]] = [
             (self._renew, options.lease / 3),
             (self._recover, min(options.lease, LOOK)),
@@ -153,41 +151,31 @@ class Upkeep:
     # -- leases
 
     async def _renew(self) -> None:
-        """Lengthen the leases of all turns. While the store fails it is asked again and again, until the leases are
-        about to run out: then the turns stop, as somebody else may take them over. So does one alone whose row is
-        being written for so long."""
+        """Lengthen the leases of all turns. Those that the store does not reach are asked for again and again, until
+        they are about to run out: then the turns stop, as somebody else may take them over."""
         lease, turns = self._runtime.options.lease, self._runtime.turns
-        left: Set[str] = {""}
-        while left:
-            give_up = self._renewed + lease * 5 / 6  # the last sixth is left to stop in
-            asked, held = time.monotonic(), {name: turn for name, turn in turns.items() if turn.token}
-            if not held:
-                self._renewed = asked
-                return
+        enough = lease * 5 / 6  # the last sixth is left to stop in
+        while held := {name: turn for name, turn in turns.items() if turn.token}:
+            asked, first = time.monotonic(), min(turn.leased for turn in held.values())
+            lost, left = frozenset[str](), frozenset(held)
             try:
-                async with timeout(max(give_up - asked, lease / 12)):
+                async with timeout(max(first + enough - asked, lease / 12)):
                     lost, left = await self._lengthened(held)
             except Exception:
                 log.exception("leases could not be renewed")
-                if time.monotonic() >= give_up:
-                    for turn in held.values():
-                        turn.stop(LeaseLost("the lease could not be renewed"))
-                    self._renewed = asked
-                    return
-                await asyncio.sleep(lease / 12)
-                continue
-            self._renewed = asked
             for name, turn in held.items():
                 if name not in left:
                     turn.leased = max(turn.leased, asked)
-                late = name in left and time.monotonic() >= turn.leased + lease * 5 / 6
+                elif time.monotonic() >= turn.leased + enough:
+                    turn.stop(LeaseLost("the lease could not be renewed"))
                 # One that ends hears it from its last commit, which may be what has given the lease up.
-                if (late or name in lost) and turns.get(name) is turn and not turn.ending:
-                    turn.stop(LeaseLost("the lease could not be renewed" if late else "another replica has the task"))
-            if left:
-                await asyncio.sleep(lease / 12)
+                if name in lost and turns.get(name) is turn and not turn.ending:
+                    turn.stop(LeaseLost("another replica has the task"))
+            if not left:
+                return
+            await asyncio.sleep(lease / 12)
 
-    async def _lengthened(self, held: Mapping[str, Turn]) -> tuple[Set[str], Set[str]]:
+    async def _lengthened(self, held: Mapping[str, Turn]) -> tuple[frozenset[str], frozenset[str]]:
         """Lengthen the leases of these turns; those that are lost, and those that could not be reached."""
         store, tokens = self._runtime.store, {name: turn.token for name, turn in held.items()}
         until_ms = store.now_ms() + int(self._runtime.options.lease * 1000)
