@@ -17,7 +17,8 @@ from a2a_grpc import errors
 from a2a_grpc.bindings import sse
 from a2a_grpc.call import V03, V1
 from a2a_grpc.client import Client
-from a2a_grpc.client_auth import Tls
+from a2a_grpc.client_auth import STREAMS as STREAMS_BY
+from a2a_grpc.client_auth import Channel, Tls
 from a2a_grpc.client_dial import RECONNECT_MS
 from a2a_grpc.client_retries import Retries
 from tests.fakes import status
@@ -26,6 +27,7 @@ from tests.peers import listening
 from tests.proxies import card_at
 
 VERSIONS = pytest.mark.parametrize("version", [V1, V03])
+STREAMS = pytest.mark.parametrize("streams", STREAMS_BY)
 GARBAGE = b"\x0a\xff\xff\xff\x7fno message"
 UNSTREAMED = ("SendStreamingMessage", "SubscribeToTask", "TaskSubscription")
 
@@ -68,25 +70,28 @@ def asked(client: Client) -> list[Callable[[], Any]]:
     return [lambda: client.get("t"), lambda: client.send(asking("x")), lambda: anext(client.stream(asking("x")))]
 
 
+@STREAMS
 @VERSIONS
-async def test_bytes_that_are_no_message_are_an_invalid_response(version: str) -> None:
-    async with lying(Liar(GARBAGE), version) as client:
+async def test_bytes_that_are_no_message_are_an_invalid_response(version: str, streams: str) -> None:
+    async with lying(Liar(GARBAGE), version, channel=Channel(streams=streams)) as client:
         for call in asked(client):
             assert type(await failure(call())) is errors.InvalidAgentResponseError
 
 
+@STREAMS
 @VERSIONS
-async def test_an_answer_or_an_event_that_is_too_large_is_refused(version: str, monkeypatch: Any) -> None:
+async def test_an_answer_or_an_event_that_is_too_large_is_refused(version: str, streams: str, monkeypatch: Any) -> None:
     monkeypatch.setattr(sse, "LIMIT", 1 << 16)
-    async with lying(Liar(b"x" * (1 << 17)), version) as client:
+    async with lying(Liar(b"x" * (1 << 17)), version, channel=Channel(streams=streams)) as client:
         for call in asked(client):
             fault = await failure(call())
             assert type(fault) is errors.InvalidAgentResponseError and "larger" in fault.message
 
 
-async def test_a_stream_without_end_is_read_no_faster_than_its_reader_wants_and_left_in_time() -> None:
+@STREAMS
+async def test_a_stream_without_end_is_read_no_faster_than_its_reader_wants_and_left_in_time(streams: str) -> None:
     liar = Liar(status(v1.TASK_STATE_WORKING).SerializeToString() + b"\x0a\x00" * 30_000, most=100_000)
-    async with lying(liar, V1) as client:
+    async with lying(liar, V1, channel=Channel(streams=streams)) as client:
         events = client.stream(asking("x"))
         for _ in range(20):
             await anext(events)
@@ -118,13 +123,15 @@ async def test_a_connection_that_is_lost_is_tried_again_within_the_time_of_one_c
     assert sum(told.first * 2**failures for failures in range(told.attempts - 1)) >= RECONNECT_MS / 1000
 
 
+@STREAMS
 @VERSIONS
 @pytest.mark.parametrize("code", [200, 307])
-async def test_a_server_that_speaks_no_grpc_is_unavailable(version: str, code: int) -> None:
+async def test_a_server_that_speaks_no_grpc_is_unavailable(version: str, code: int, streams: str) -> None:
     async def answer(_: Any) -> web.Response:
         return web.Response(status=code, headers={"location": "http://127.0.0.1:1/"})
 
     settings: dict[str, Any] = {"version": version, "timeout": PATIENCE, "retries": None}
+    settings["channel"] = Channel(streams=streams)
     async with listening(answer) as address, Client(card_at("GRPC", version, address), **settings) as client:
         for call in asked(client):
             assert type(await failure(call())) is errors.UnavailableError

@@ -19,6 +19,7 @@ from a2a_grpc.call import GRPC, JSONRPC, REST, V1
 from a2a_grpc.client import Client
 from a2a_grpc.client_auth import Channel, Tls
 from a2a_grpc.client_reading import WINDOW
+from a2a_grpc.commands import gateway as command
 from a2a_grpc.gateway import Upstream
 from a2a_grpc.testing import until
 from tests.fakes import status
@@ -383,6 +384,12 @@ def test_a_gateway_reads_by_h2_unless_it_is_told_otherwise_or_cannot() -> None:
     assert chosen(balance="round_robin") == ""
     with pytest.raises(ValueError, match="streams"):
         Channel(streams="http2")
+
+
+def test_the_command_line_says_what_reads() -> None:
+    for flags, chosen in (((), "h2"), (("--upstream-streams=grpcio",), "grpcio"), (("--upstream-streams", "h2"), "h2")):
+        upstream = command.ready(["--upstream", "127.0.0.1:1", *flags]).make()
+        assert upstream._way.settings["channel"].streams == chosen
 
 
 @BOTH
