@@ -69,6 +69,9 @@ class _Conversations:
     def __init__(self) -> None:
         self._contexts: dict[tuple[Scope, str], _Context] = {}
 
+    def __len__(self) -> int:
+        return len(self._contexts)
+
     def use(self, scope: Scope, context_id: str, memory: Mapping[str, bytes | None], now_ms: int) -> None:
         """Note that a conversation goes on, and what its agent wants to remember."""
         context = self._contexts.get((scope, context_id))
@@ -197,7 +200,7 @@ class MemoryStore(MemoryPush):
         self._retire = _Shelf()  # ended tasks by scope, all others under None
         self._held: dict[str, TaskRow] = {}
         self._dedupe: dict[tuple[Scope, str], Dedupe] = {}
-        self._conversations = _Conversations()
+        self._contexts = _Conversations()
         self._posts: dict[int, tuple[Post, int]] = {}
         self._taken: dict[int, int] = {}
         self._numbers = count(1)
@@ -241,7 +244,7 @@ class MemoryStore(MemoryPush):
         if change.posts:
             self._taken |= change.posts
         if change.memory or change.take is not None:
-            self._conversations.use(change.scope, row.context_id, change.memory, change.now_ms)
+            self._contexts.use(change.scope, row.context_id, change.memory, change.now_ms)
         return row.token
 
     def _own(self, entry: _Entry) -> TaskRow:
@@ -409,16 +412,16 @@ class MemoryStore(MemoryPush):
         self._refuse_duplicate(scope, dedupe, now_ms)
         if dedupe is not None:
             self._dedupe[scope, dedupe.message_id] = dedupe
-        self._conversations.say(scope, context_id, messages, now_ms)
-        self._conversations.use(scope, context_id, memory, now_ms)
+        self._contexts.say(scope, context_id, messages, now_ms)
+        self._contexts.use(scope, context_id, memory, now_ms)
 
     async def messages(self, scope: Scope, context_id: str, limit: int) -> list[bytes]:
         """The last messages of direct exchanges (see Store.messages)."""
-        return self._conversations.messages(scope, context_id, limit)
+        return self._contexts.messages(scope, context_id, limit)
 
     async def memory(self, scope: Scope, context_id: str) -> dict[str, bytes]:
         """The memory of a context (see Store.memory)."""
-        return self._conversations.memory(scope, context_id)
+        return self._contexts.memory(scope, context_id)
 
     async def counts(self, now_ms: int) -> Counts:
         """How much there is to look after (see Store.counts)."""
@@ -440,7 +443,7 @@ class MemoryStore(MemoryPush):
                     del self._dedupe[sent]
         for sent in [sent for sent, dedupe in self._dedupe.items() if dedupe.expires_ms <= now]:
             del self._dedupe[sent]
-        self._conversations.trim(retention)
+        self._contexts.trim(retention)
         for number in [number for number, (_, until_ms) in self._posts.items() if until_ms < now]:
             del self._posts[number]
             self._taken.pop(number, None)
