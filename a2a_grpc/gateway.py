@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
+from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any, Final
 
@@ -52,6 +53,9 @@ CREDENTIALS: Final = ("authorization",)
 
 DOUBTED: Final = "The card of the agent behind this gateway is not to be trusted"
 """What callers read in place of an extended card that is refused; the log says more."""
+
+H2: Final = "4."
+"""Releases of h2 that are used where somebody else has installed them."""
 
 PUSH: Final = ("pass", "own")
 """Whose push notification configs are: the upstream's, or the gateway's."""
@@ -345,8 +349,9 @@ class Upstream(v1_grpc.A2AServiceServicer):
 
 def _channel(given: Channel) -> Channel:
     """How connections are held, where nobody has said by which library streams are read."""
-    better = not given.streams and given.balance == BALANCES[0] and find_spec("h2") is not None
-    return replace(given, streams="h2") if better else given
+    free = not given.streams and given.balance == BALANCES[0]
+    fits = free and find_spec("h2") is not None and version("h2").startswith(H2)
+    return replace(given, streams="h2") if fits else given
 
 
 def _has_config(request: Any) -> bool:

@@ -374,7 +374,7 @@ def test_limits_are_bounded_by_each_other() -> None:
     assert client_reading.WINDOW < client_http2.WINDOW_OF_ALL < sse.LIMIT
 
 
-def test_a_gateway_reads_by_h2_unless_it_is_told_otherwise_or_cannot() -> None:
+def test_a_gateway_reads_by_h2_unless_it_is_told_otherwise_or_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
     def chosen(**settings: Any) -> str:
         channel: Channel = Upstream("127.0.0.1:1", channel=Channel(**settings))._way.settings["channel"]
         return channel.streams
@@ -382,6 +382,8 @@ def test_a_gateway_reads_by_h2_unless_it_is_told_otherwise_or_cannot() -> None:
     assert chosen() == chosen(keepalive=3.0, connections=2) == "h2"
     assert chosen(streams="grpcio") == "grpcio"
     assert chosen(balance="round_robin") == ""
+    monkeypatch.setattr("a2a_grpc.gateway.version", lambda _: "5.0.0")
+    assert chosen() == ""
     with pytest.raises(ValueError, match="streams"):
         Channel(streams="http2")
 
