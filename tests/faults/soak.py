@@ -20,7 +20,7 @@ from pathlib import Path
 from a2a_stubs import v1
 
 from tests.faults.history import History, Kept
-from tests.faults.storms import FAULTS, Fault, Scene, Services, own_services, replicas, suffered
+from tests.faults.storms import FAULTS, Fault, Scene, Services, own_services, reached, replicas, suffered
 from tests.stores import postgres_url
 
 CHANCE = "by chance"
@@ -51,9 +51,13 @@ async def bear(chance: random.Random, services: Services, name: str, fault: Faul
             rounds += 1
 
     folder, bus = Path(tempfile.mkdtemp()), services.bus if fault.nats else ""
-    async with postgres_url(services.url) as url, replicas(folder, url, fault, chance, bus) as fleet:
+    async with (
+        postgres_url(services.url) as url,
+        reached(url, fault, chance) as (place, lag),
+        replicas(folder, place, fault, chance, bus) as fleet,
+    ):
         try:
-            found = await suffered(Scene(fleet, url, services), *map(counted, faults))
+            found = await suffered(Scene(fleet, url, services, lag), *map(counted, faults))
         except BaseException:
             print(f"{name}: not right after {rounds} rounds; logs are in {folder}", flush=True)
             raise

@@ -25,6 +25,7 @@ from a2a_grpc.errors import UnsupportedOperationError
 from a2a_grpc.tasks.state import status_of
 from scripts import services
 from tests.faults.history import History, Kept
+from tests.faults.late import Lag, lagging
 from tests.faults.processes import BINDINGS, ENDED, ENVIRONMENT, within
 from tests.faults.replicas import Fleet
 
@@ -78,11 +79,12 @@ def own_services() -> Iterator[Services]:
 
 
 class Scene(NamedTuple):
-    """What a fault may touch."""
+    """What a fault may touch. lag: the way from the replicas to the database, where it is one."""
 
     fleet: Fleet
     url: str
     services: Services | None
+    lag: Lag | None = None
 
     @property
     def own(self) -> Services:
@@ -255,6 +257,17 @@ async def cut(scene: Scene) -> None:
         await scene.fleet.all_working()
 
 
+async def delay(scene: Scene) -> None:
+    """Connections to the database break while what was said on them is still on its way."""
+    assert scene.lag is not None
+    before, chance = scene.lag.late, scene.fleet.chance
+    while scene.lag.late == before:
+        scene.lag.strike()
+        await asyncio.sleep(chance.random() / 5)
+    if chance.random() < 0.25:
+        await scene.fleet.all_working()
+
+
 async def fill(scene: Scene) -> None:
     """The disk of the database is full for a second; a server that does not bear it is started again."""
     server = scene.own.postgres
@@ -277,7 +290,7 @@ async def fill(scene: Scene) -> None:
 class Fault(NamedTuple):
     """strike: one round of it. lease: of the replicas, in seconds. steady: whether no task may notice. hours: how far
     the replicas' clocks are ahead. loss: the share of hints that no replica hears. own: whether the services are the
-    replicas' own. nats: whether hints go by NATS."""
+    replicas' own. nats: whether hints go by NATS. late: whether the database is reached through a Lag."""
 
     strike: Callable[[Scene], Awaitable[None]]
     lease: float = 10.0
@@ -286,6 +299,7 @@ class Fault(NamedTuple):
     loss: float = 0.0
     own: bool = False
     nats: bool = False
+    late: bool = False
 
 
 FAULTS = {
@@ -297,6 +311,7 @@ FAULTS = {
     "nats loss": Fault(nothing, loss=0.5, nats=True),
     "deaf": Fault(nothing, loss=1.0),
     "nats": Fault(hush, 30.0, own=True, nats=True),
+    "late": Fault(delay, 30.0, nats=True, late=True),
     "cut": Fault(cut, 30.0, own=True),
     "stop": Fault(stop, 30.0, own=True),
     "crash": Fault(crash, 30.0, own=True),
@@ -318,6 +333,16 @@ async def replicas(
         yield fleet
     finally:
         await fleet.close()
+
+
+@asynccontextmanager
+async def reached(url: str, fault: Fault, chance: random.Random) -> AsyncIterator[tuple[str, Lag | None]]:
+    """The database as replicas reach it that a fault is for."""
+    if not fault.late:
+        yield url, None
+        return
+    async with lagging(url, chance) as (place, lag):
+        yield place, lag
 
 
 async def suffered(scene: Scene, *faults: Iterable[Fault]) -> list[Kept]:

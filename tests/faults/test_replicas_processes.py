@@ -11,8 +11,8 @@ import pytest
 from a2a_stubs import v1
 
 from tests.faults.processes import seeded
-from tests.faults.storms import FAULTS, Fault, Scene, Services, own_services, replicas, suffered
-from tests.stores import postgres_url
+from tests.faults.storms import FAULTS, Fault, Scene, Services, own_services, reached, replicas, suffered
+from tests.stores import nats_url, postgres_url
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +50,17 @@ async def test_clocks_an_hour_apart_and_lost_hints_change_nothing_and_date_nothi
                 yield fault
 
         await suffered(Scene(fleet, url, None), until_all_have_begun())
+
+
+@pytest.mark.requirement("BL-48", "SUB-03")
+async def test_what_reaches_the_database_late_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    fault, chance = FAULTS["late"], seeded()
+    async with (
+        postgres_url() as url,
+        reached(url, fault, chance) as (place, lag),
+        replicas(tmp_path, place, fault, chance, nats_url(url)) as fleet,
+    ):
+        await suffered(Scene(fleet, url, None, lag), [fault] * 10)
 
 
 @pytest.mark.requirement("BL-48", "SUB-03")
