@@ -6,8 +6,6 @@ back at once, so that no reader holds up another; a stream when its reader has t
 """
 
 import asyncio
-import base64
-import binascii
 import itertools
 import os
 import re
@@ -21,7 +19,7 @@ import grpc.aio
 
 from a2a_grpc import client_auth
 from a2a_grpc.client_auth import Tls
-from a2a_grpc.client_reading import WINDOW, Reading, Status, failure
+from a2a_grpc.client_reading import WINDOW, Reading, Status, failure, limit, pair, text
 from a2a_grpc.extras import needs
 from a2a_grpc.python310_asyncio import timeout, timeout_at
 
@@ -41,11 +39,23 @@ WINDOW_OF_ALL: Final = 16 * 1024 * 1024
 LARGEST_FRAME: Final = 131_072
 """Bytes of the largest frame that a server may send: each costs the same, and comes when it is whole."""
 
+ASKED_HEADERS: Final = 65_536
+"""Bytes of the headers of an answer that servers are asked not to go beyond."""
+
+MOST_HEADERS: Final = 2 * 1024 * 1024
+"""Bytes of them that are read: with more the connection ends, and all that it carries."""
+
+LARGEST_TABLE: Final = 4096
+"""Bytes of headers that are remembered so as not to be sent again, however many a server offers to remember."""
+
 MOST_UNSENT: Final = 4 * 1024 * 1024
 """Bytes that may wait for a server that does not read, before the connection is given up."""
 
 CONNECT_SECONDS: Final = 20.0
 """How long the making of a connection may take, as with grpcio."""
+
+NEXT_ADDRESS: Final = 0.25
+"""Seconds after which the next address of a name is tried, too, as with grpcio: the first may be dead."""
 
 PAUSE: Final = 0.25
 """Seconds after a failed attempt to connect in which calls fail at once."""
@@ -100,6 +110,13 @@ class _Rules(H2ConnectionStateMachine):
         return [] if input_ is ConnectionInputs.RECV_GOAWAY else super().process_input(input_)
 
 
+class _Talk(H2Connection):
+    """What is said on a connection. To h2 a GOAWAY takes back what is not sent yet, such as the answer to a ping."""
+
+    def clear_outbound_data_buffer(self) -> None:
+        """Keep it."""
+
+
 class _Frames(FrameBuffer):
     """Frames as they come. h2 describes each for its log, be there one or not, with all that is in it in hexadecimal:
     here they say that nothing is in them, which is asked of frames that are sent alone."""
@@ -117,8 +134,11 @@ class Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._place = ((":method", "POST"), (":scheme", scheme), (":authority", authority))
         self._keepalive = keepalive
-        told = {"validate_outbound_headers": False, "normalize_outbound_headers": False, "header_encoding": None}
-        self._h2 = H2Connection(H2Configuration(client_side=True, **told))  # type: ignore[arg-type]
+        told: dict[str, Any] = {"validate_outbound_headers": False, "normalize_outbound_headers": False}
+        # A header that may not be there is a matter of its call: h2 would end the connection, and all others with it.
+        told |= {"validate_inbound_headers": False, "header_encoding": None}
+        self._h2 = _Talk(H2Configuration(client_side=True, **told))
+        self._h2.decoder.max_header_list_size = MOST_HEADERS
         self._h2.state_machine, self._h2.incoming_buffer = _Rules(), _Frames(server=False)
         self._readings: dict[int, Reading] = {}
         self._transport: Any = None
@@ -139,6 +159,7 @@ class Connection(asyncio.Protocol):
             SettingCodes.ENABLE_PUSH: 0,
             SettingCodes.INITIAL_WINDOW_SIZE: WINDOW,
             SettingCodes.MAX_FRAME_SIZE: LARGEST_FRAME,
+            SettingCodes.MAX_HEADER_LIST_SIZE: ASKED_HEADERS,
         }
         self._h2.local_settings = Settings(client=True, initial_values=wanted)
         self._h2.max_inbound_frame_size = LARGEST_FRAME  # which it takes from settings only when they change
@@ -237,6 +258,7 @@ class Connection(asyncio.Protocol):
             self._h2.close_connection()
         self._flush()
         self._transport.close()
+        self._loop.call_later(LAST_WORDS, self._transport.abort)  # where a server does not read them
 
     def abort(self) -> None:
         """End the connection without a word."""
@@ -247,7 +269,7 @@ class Connection(asyncio.Protocol):
 
     def _on_headers(self, event: Any) -> None:
         if (reading := self._readings.get(event.stream_id)) is not None:
-            reading.headed([_pair(*each) for each in event.headers])
+            reading.headed([pair(*each) for each in event.headers])
 
     def _on_end(self, event: Any) -> None:
         if (reading := self._forget(event.stream_id)) is not None:
@@ -259,14 +281,14 @@ class Connection(asyncio.Protocol):
             reading.end(failure(code, f"Received RST_STREAM with error code {number}"))
 
     def _on_goaway(self, event: Any) -> None:
-        self.takes = False
         for ident in [ident for ident in self._readings if ident > event.last_stream_id]:
             reading = self._readings.pop(ident)
             reading.unseen = True
             reading.end(failure(Status.UNAVAILABLE, "the server takes no more calls on this connection"))
-        self._forget(0)
+        self.retire()
 
     def _on_settings(self, _: Any) -> None:
+        self._h2.encoder.header_table_size = min(self._h2.encoder.header_table_size, LARGEST_TABLE)
         if not self.settled.done():
             self.settled.set_result(None)
         _stir(self._moved)
@@ -286,35 +308,52 @@ class Connection(asyncio.Protocol):
 
     # -- calls
 
+    @property
+    def used(self) -> bool:
+        """Whether a call was ever begun."""
+        return self._h2.highest_outbound_stream_id > 0
+
     async def room(self) -> bool:
         """Wait until there is room for a call; False when there will be none."""
-        while self.takes and len(self._readings) >= self._h2.remote_settings.max_concurrent_streams:
+        while self.takes and self._full():
             await self._freed.wait()
         return self.takes
+
+    def _full(self) -> bool:
+        most = self._h2.remote_settings.max_concurrent_streams
+        return len(self._readings) >= most or self._h2.open_outbound_streams >= most  # which takes longer to count
+
+    def retire(self) -> None:
+        """Take no more calls, and leave when there are none."""
+        self.takes = False
+        self._forget(0)
 
     def begin(self, path: str, headers: Iterable[tuple[str, str]], seconds: float | None) -> Reading:
         """Ask, all but the message."""
         ident = self._h2.get_next_available_stream_id()
-        limit = () if seconds is None else (("grpc-timeout", f"{max(1, int(seconds * 1000))}m"),)
-        self._h2.send_headers(ident, [*self._place, (":path", path), *_FIXED, *limit, *headers])
+        until = () if seconds is None else (("grpc-timeout", limit(seconds)),)
+        self._h2.send_headers(ident, [*self._place, (":path", path), *_FIXED, *until, *headers])
         made = self._readings[ident] = Reading(self, ident, seconds)
         return made
 
     async def send(self, reading: Reading, body: bytes) -> None:
         """The message, as fast as the server takes it, unless it has answered before."""
+        at, end = 0, len(body)
         while reading.ident in self._readings:
-            room = min(self._h2.local_flow_control_window(reading.ident), self._h2.max_outbound_frame_size, len(body))
-            if room and not self._paused:
-                piece, body = body[:room], body[room:]
-                self._h2.send_data(reading.ident, piece, end_stream=not body)
+            room = min(self._h2.local_flow_control_window(reading.ident), self._h2.max_outbound_frame_size, end - at)
+            if room > 0 and not self._paused:
+                piece, at = body[at : at + room], at + room
+                self._h2.send_data(reading.ident, piece, end_stream=at == end)
                 self._flush()
-                if not body:
+                if at == end:
                     return
             else:
+                self._flush()
                 await self._moved.wait()
         with suppress(ProtocolError):  # so that nobody waits for the rest
             self._h2.reset_stream(reading.ident, ErrorCodes.CANCEL)
             self._flush()
+        _stir(self._freed)
 
     def give_back(self, reading: Reading, size: int) -> None:
         """Let so many bytes more of a stream come."""
@@ -349,16 +388,6 @@ def _stir(event: asyncio.Event) -> None:
     event.clear()
 
 
-def _pair(name: bytes, value: bytes) -> tuple[str, Any]:
-    """A header as grpcio gives it."""
-    key = name.decode("utf-8", "replace")
-    if not key.endswith("-bin"):
-        return key, value.decode("utf-8", "replace")
-    with suppress(binascii.Error):
-        return key, base64.b64decode(value + b"=" * (-len(value) % 4))
-    return key, b""
-
-
 class Http2:
     """The connections to one address, which take turns and are made when they are needed. target: as `fits` likes it.
     tls: makes what protects them, None for none. keepalive: as of Channel. count: of connections."""
@@ -382,19 +411,23 @@ class Http2:
         for none. Raises ConnectionError when the server cannot be reached, AioRpcError when it has no room in time."""
         loop, turn = asyncio.get_running_loop(), next(self._turns)
         until = None if seconds is None else loop.time() + seconds
-        sent = [(name, _text(value)) for name, value in headers if name not in _OURS]
+        sent = [(name, text(value)) for name, value in headers if name not in _OURS]
+        in_vain = 0
         while True:
             connection = await self._connection(turn)
             try:
                 async with timeout_at(until):
                     if not await connection.room():
+                        in_vain += not connection.used
+                        if in_vain > 1:
+                            raise ConnectionError("the server takes no calls")
                         continue
                 left = None if until is None else max(0.001, until - loop.time())
                 reading = connection.begin(path, sent, left)
             except TimeoutError:
                 raise failure(Status.DEADLINE_EXCEEDED, "Deadline Exceeded") from None
             except ProtocolError:  # it has no more numbers for streams
-                connection.takes = False
+                connection.retire()
                 continue
             try:
                 await connection.send(reading, b"\0" + len(body).to_bytes(4, "big") + body)
@@ -439,7 +472,9 @@ class Http2:
                 safe: Any = {}
                 if self._tls is not None:
                     safe = {"ssl": await asyncio.to_thread(self._tls), "server_hostname": self._host}
-                transport, _ = await loop.create_connection(lambda: connection, self._host, self._port, **safe)
+                transport, _ = await loop.create_connection(
+                    lambda: connection, self._host, self._port, happy_eyeballs_delay=NEXT_ADDRESS, **safe
+                )
                 self._left.add(connection)
                 connection.lost.add_done_callback(lambda _: self._left.discard(connection))
                 if safe and transport.get_extra_info("ssl_object").selected_alpn_protocol() != "h2":
@@ -459,7 +494,3 @@ def _seen(way: "asyncio.Task[Any]") -> None:
     """Nobody may be waiting any more."""
     if not way.cancelled():
         way.exception()
-
-
-def _text(value: str | bytes) -> str:
-    return value if isinstance(value, str) else base64.b64encode(value).rstrip(b"=").decode()

@@ -7,8 +7,11 @@ and one message for it.
 """
 
 import asyncio
+import base64
+import binascii
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, Protocol
 from urllib.parse import unquote
 
@@ -57,6 +60,27 @@ def failure(code: grpc.StatusCode, text: str, trailers: Pairs = ()) -> grpc.aio.
     """How a call ends, in the words of grpcio."""
     shown = [pair for pair in trailers if pair[0] not in _NOT_SHOWN]
     return grpc.aio.AioRpcError(code, grpc.aio.Metadata(), grpc.aio.Metadata(*shown), text)
+
+
+def pair(name: bytes, value: bytes) -> tuple[str, Any]:
+    """A header as grpcio gives it."""
+    key = name.decode("utf-8", "replace")
+    if not key.endswith("-bin"):
+        return key, value.decode("utf-8", "replace")
+    with suppress(binascii.Error):
+        return key, base64.b64decode(value + b"=" * (-len(value) % 4))
+    return key, b""
+
+
+def text(value: str | bytes) -> str:
+    """The value of a header as it is sent."""
+    return value if isinstance(value, str) else base64.b64encode(value).rstrip(b"=").decode()
+
+
+def limit(seconds: float) -> str:
+    """Seconds as gRPC writes them, in eight digits at most."""
+    thousandths = max(1, int(seconds * 1000))
+    return f"{thousandths}m" if thousandths < 10**8 else f"{min(int(seconds), 10**8 - 1)}S"
 
 
 class Reading:
@@ -203,6 +227,6 @@ class Reading:
             raise failure(Status.INTERNAL, f"a message is not {kind}: {wrong}") from None
         if len(found) > sse.LIMIT:
             raise self._too_large(len(found))
-        if not inflater.eof:
-            raise failure(Status.INTERNAL, f"a message is not all of its {kind}")
+        if not inflater.eof or inflater.unused_data:
+            raise failure(Status.INTERNAL, f"a message is not all of its {kind}, or more than it")
         return found

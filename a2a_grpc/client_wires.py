@@ -15,7 +15,7 @@ import aiohttp
 import grpc
 import grpc.aio
 from a2a_stubs import google, v03_grpc, v1, v1_grpc
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 from grpc_health.v1 import health_pb2
 from yarl import URL
 
@@ -482,7 +482,7 @@ def _grpc_error(fault: grpc.aio.AioRpcError) -> A2AError:
             kind = _DETAILS.get(packed.type_url.rpartition("/")[2])
             if kind:
                 details.append({"@type": packed.type_url} | protojson.encode(kind.FromString(packed.value)))
-    except ValueError:  # a peer's broken details are as good as none
+    except (ValueError, DecodeError):  # a peer's broken details are as good as none
         details.clear()
     text, number = fault.details() or "", fault.code().value[0]
     if _TOO_LARGE in text:

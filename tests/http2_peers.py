@@ -134,15 +134,16 @@ class Talk(asyncio.Protocol):
 
 
 class Peer:
-    """All connections. answer: what is said to each call once it is there, early: before; settings: said at the
-    beginning; silent: says nothing more; reads: whether requests are given room. seen, bodies: headers and body of each
-    call; resets: codes by which calls were left; pings: how many came."""
+    """All connections. answer: what is said to each call once it is there, early: before; talk: what makes one of them;
+    settings: said at the beginning; silent: says nothing more; reads: whether requests are given room. seen, bodies:
+    headers and body of each call; resets: codes by which calls were left; pings: how many came."""
 
     def __init__(
         self, answer: Callable[[Talk, int], Awaitable[None]], settings: dict[SettingCodes, int] | None = None
     ) -> None:
         self.answer, self.settings = answer, settings or {}
         self.silent, self.reads = False, True
+        self.talk = Talk
         self.early: Callable[[Talk, int], Awaitable[None]] | None = None
         self.talks: list[Talk] = []
         self.seen: list[dict[str, str]] = []
@@ -155,7 +156,7 @@ class Peer:
     async def listening(self, context: ssl.SSLContext | None = None, port: int = 0) -> AsyncIterator[str]:
         """The address, while it listens."""
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: Talk(self), "127.0.0.1", port, ssl=context)
+        server = await loop.create_server(lambda: self.talk(self), "127.0.0.1", port, ssl=context)
         self.address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
         try:
             yield self.address

@@ -237,6 +237,10 @@ FAULTS: dict[str, tuple[Say, type[errors.A2AError]]] = {
     "no message": (tails(*GOOD, body=packed(GARBAGE)), errors.InvalidAgentResponseError),
     "compressed, without a word": (tails(*GOOD, body=packed(gzip.compress(ONE), flag=1)), errors.InternalError),
     "compressed badly": (begins(packed(ONE, flag=1), ("grpc-encoding", "gzip")), errors.InternalError),
+    "compressed, and more": (
+        begins(packed(gzip.compress(ONE) + b"x", flag=1), ("grpc-encoding", "gzip")),
+        errors.InternalError,
+    ),
     "compressed otherwise": (begins(packed(ONE, flag=1), ("grpc-encoding", "snappy")), errors.InternalError),
     "too large": (begins(bytes([0, 0xFF, 0, 0, 0]) + ONE), errors.InvalidAgentResponseError),
 }

@@ -1,0 +1,228 @@
+"""What servers may do over HTTP/2 and seldom do, and what none should: it harms its own call at most, and costs no more
+than is set."""
+
+import asyncio
+import socket
+from typing import Any
+
+import pytest
+from h2.settings import SettingCodes
+
+from a2a_grpc import client_http2, errors
+from a2a_grpc.testing import until
+from tests.fronts import PATIENCE, asking, failure
+from tests.http2_peers import HEAD, Peer, Talk, packed
+from tests.test_client_http2 import BOTH, EVENT, ONE, Say, begins, good, heads, read, told
+
+
+def string(value: bytes) -> bytes:
+    """A text of a block of headers, as it is."""
+    if len(value) < 127:
+        return bytes([len(value)]) + value
+    rest, made = len(value) - 127, b"\x7f"
+    while rest > 127:
+        made, rest = made + bytes([rest % 128 + 128]), rest // 128
+    return made + bytes([rest]) + value
+
+
+def ends(name: bytes, value: bytes) -> Say:
+    """An event, and trailers with a header that no library would write."""
+
+    async def say(talk: Talk, stream: int) -> None:
+        talk.head(stream)
+        talk.body(stream, packed(ONE))
+        left = b"\0" + string(b"grpc-status") + string(b"5") + b"\0" + string(name) + string(value)
+        kind, flags = 1, 1
+        while len(left) > 16_384:
+            talk.raw(kind, flags, stream, left[:16_384])
+            kind, flags, left = 9, 0, left[16_384:]
+        talk.raw(kind, flags | 4, stream, left)
+
+    return say
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        (b"grpc-message", b" no such task "),
+        (b"grpc-message", b"no such\ntask"),
+        (b"grpc-message", b"no such task\0"),
+        (b"grpc-message", b"no such t\xe2sk"),
+        (b"X-Upper", b"x"),
+        (b"x y", b"x"),
+        (b"", b"x"),
+        (b":status", b"200"),
+        (b"connection", b"close"),
+        (b"te", b"gzip"),
+        (b"x", b"y" * 100_000),
+        (b"x", b"y" * 1_000_000),
+    ],
+    ids=lambda value: repr(value[:16]),
+)
+async def test_a_header_that_may_not_be_there_is_a_matter_of_its_call(name: bytes, value: bytes) -> None:
+    go = asyncio.Event()
+
+    async def holds(talk: Talk, stream: int) -> None:
+        talk.head(stream)
+        talk.body(stream, packed(ONE))
+        await go.wait()
+        talk.tail(stream)
+
+    async with told(holds) as (peer, client):
+        another = client.events("SendStreamingMessage", asking("x"))
+        await anext(another)
+        peer.answer = ends(name, value)
+        assert type(await failure(read(client))) is errors.NotFoundError
+        go.set()
+        assert [event async for event in another] == []
+    assert len(peer.talks) == 1
+
+
+async def test_headers_without_end_are_no_answer() -> None:
+    async with told(ends(b"x", b"y" * client_http2.MOST_HEADERS)) as (_, client):
+        assert type(await failure(read(client))) is errors.InternalError
+
+
+@BOTH
+@pytest.mark.parametrize("details", ["////", "CAUSAwoBYQ"])
+async def test_details_of_an_error_that_are_broken_are_as_good_as_none(details: str, streams: str) -> None:
+    async with told(heads(*HEAD, ("grpc-status", "5"), ("grpc-status-details-bin", details)), streams) as (_, client):
+        assert type(await failure(read(client))) is errors.NotFoundError
+
+
+async def test_a_ping_that_comes_with_a_good_bye_is_answered() -> None:
+    async def leaves(talk: Talk, stream: int) -> None:
+        talk.head(stream)
+        talk.body(stream, packed(ONE))
+        ping, goaway = (8, 6, bytes(8)), (8, 7, stream.to_bytes(4, "big") + bytes(4))
+        for size, kind, said in (ping, goaway):
+            frames.extend(size.to_bytes(3, "big") + bytes([kind, 0]) + bytes(4) + said)
+        talk.transport.write(frames)
+
+    frames = bytearray()
+    answers = []
+    async with told(leaves) as (peer, client):
+        events = client.events("SendStreamingMessage", asking("x"))
+        await anext(events)
+        talk, heard = peer.talks[0], peer.talks[0].data_received
+
+        def listen(data: bytes) -> None:
+            answers.append(data)
+            heard(data)
+
+        talk.data_received = listen  # type: ignore[method-assign]
+        await until(lambda: any(data[3:5] == b"\x06\x01" for data in answers))
+        await events.aclose()
+
+
+@BOTH
+async def test_a_server_may_take_back_room_that_it_gave(streams: str) -> None:
+    async def narrows(talk: Talk, stream: int) -> None:
+        await until(lambda: len(talk.asked[stream]) == 65_535)
+        for window in (10, 1_000_000):
+            talk.h2.update_settings({SettingCodes.INITIAL_WINDOW_SIZE: window})
+            talk.h2.increment_flow_control_window(1_000_000)
+            talk.flush()
+            await asyncio.sleep(0.05)
+
+    async with told(good, streams) as (peer, client):
+        peer.reads, peer.early = False, narrows
+        async with asyncio.timeout(PATIENCE):
+            assert [event async for event in client.events("SendStreamingMessage", asking("x" * 300_000))] == [EVENT]
+    assert len(peer.bodies[0]) > 300_000
+
+
+async def test_an_answer_before_the_end_of_a_request_makes_room_for_the_next_on_the_same_connection() -> None:
+    async with told(good) as (peer, client):
+        peer.settings = {SettingCodes.MAX_CONCURRENT_STREAMS: 1}
+        peer.reads = False
+        peer.early = heads(*HEAD, ("grpc-status", "8"))
+
+        async def asks() -> errors.A2AError:
+            return await failure(anext(client.events("SendStreamingMessage", asking("x" * 100_000))))
+
+        faults = await asyncio.wait_for(asyncio.gather(*(asks() for _ in range(20))), PATIENCE)
+        assert {type(fault) for fault in faults} == {errors.ResourceExhaustedError}
+    assert len(peer.talks) == 1
+
+
+async def test_a_server_that_says_good_bye_at_once_takes_no_calls() -> None:
+    class Leaving(Talk):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            super().connection_made(transport)
+            self.goaway(0)
+
+    async with told(good, retries=None) as (peer, client):
+        peer.talk = Leaving
+        for _ in range(3):
+            assert type(await failure(asyncio.wait_for(read(client), PATIENCE))) is errors.UnavailableError
+        assert len(peer.talks) <= 6
+        peer.talk = Talk
+        await asyncio.sleep(client_http2.PAUSE)
+        assert await read(client) == [EVENT]
+
+
+@BOTH
+@pytest.mark.parametrize("seconds", [60.0, 99_999.0, 100_000.0, 10_000_000.0])
+async def test_a_deadline_has_eight_digits_at_most(seconds: float, streams: str) -> None:
+    async with told(begins(packed(ONE)), streams) as (peer, client):
+        events = client.events("SendStreamingMessage", asking("x"), headers={"grpc-timeout": f"{seconds * 1000:.0f}m"})
+        await anext(events)
+        number, unit = int(peer.seen[0]["grpc-timeout"][:-1]), peer.seen[0]["grpc-timeout"][-1]
+        assert number < 10**8
+        assert 0.9 < number * {"m": 0.001, "S": 1, "M": 60, "H": 3600}[unit] / seconds < 1.1
+        await events.aclose()
+
+
+async def test_a_server_that_offers_to_remember_all_headers_is_told_no_more_than_others() -> None:
+    class Remembering(Talk):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            self.h2.decoder.max_allowed_table_size = 2**31
+            super().connection_made(transport)
+
+    async with told(good) as (peer, client):
+        peer.talk, peer.settings = Remembering, {SettingCodes.HEADER_TABLE_SIZE: 2**31}
+        for number in range(60):
+            await read(client, headers={"authorization": f"Bearer {number}" + "x" * 1000})
+        (connection,) = client.wire._begin.__self__._left  # type: ignore[attr-defined]
+        assert connection._h2.encoder.header_table_size <= client_http2.LARGEST_TABLE
+
+
+async def test_a_name_with_an_address_that_is_dead_is_reached_at_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    dead, full = socket.create_server(("127.0.0.1", 0), backlog=0), []
+    for _ in range(4):  # beyond what waits there, nobody is answered
+        full.append(socket.socket())
+        full[-1].setblocking(False)
+        full[-1].connect_ex(dead.getsockname())
+
+    async def found(*_: Any, **__: Any) -> Any:
+        places = [dead.getsockname(), ("127.0.0.1", int(peer.address.rpartition(":")[2]))]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", place) for place in places]
+
+    peer = Peer(good)
+    async with peer.listening():
+        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", found)
+        http2 = client_http2.Http2("agents.example:50051", None)
+        reading = await asyncio.wait_for(http2.call("/a/b", [], b"", None), 5.0)
+        assert await reading.messages() == [ONE]
+        reading.close()
+        await http2.close()
+    for each in (dead, *full):
+        each.close()
+
+
+async def test_a_connection_whose_server_does_not_read_is_left_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_http2, "LAST_WORDS", 0.05)
+
+    async def unruly(talk: Talk, stream: int) -> None:
+        talk.transport.pause_reading()
+        talk.raw(4, 0, 0, b"\0\4\x7f\xff\xff\xff")
+        talk.raw(8, 0, 0, (1 << 30).to_bytes(4, "big"))
+        await asyncio.sleep(0.3)
+        talk.raw(8, 0, stream, b"xx")
+
+    async with told(good) as (peer, client):
+        peer.early = unruly
+        asked = asyncio.create_task(failure(anext(client.events("SendStreamingMessage", asking("x" * 20_000_000)))))
+        assert type(await asyncio.wait_for(asked, PATIENCE)) is errors.InternalError
+        await until(lambda: not client.wire._begin.__self__._left)  # type: ignore[attr-defined]
