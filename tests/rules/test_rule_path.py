@@ -38,6 +38,8 @@ MOST_FILES = 12
 """Files that act on the way: neither vocabulary (floor 1) nor what is handed in."""
 PYTHON = {"python310.py", "python310_asyncio.py"}
 """They stand for the standard library, where that is older."""
+WAITING = ("tasks/run.py", "tasks/start.py")
+"""Where a call waits for its turn, which has a step of its own before Python 3.12: this is not on the way there."""
 HANDED_IN = {
     "tasks/memory.py",
     "tasks/fence.py",
@@ -111,6 +113,8 @@ class Trip:
         sys.setprofile(None)
         chains = [list(awaited(task.get_coro())) for task in asyncio.all_tasks()]
         outer = next((chain for chain in chains if any(name.startswith("bindings/") for name in chain)), [])
+        while outer and outer[-1] in WAITING:
+            outer.pop()
         parts = [part_of(name) for name in (*outer, *calling(sys._getframe(2))) if name]
         self.way = [*(part for part, _ in groupby(parts)), "function"]
 
