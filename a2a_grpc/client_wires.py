@@ -23,6 +23,7 @@ from a2a_grpc import errors, protojson, v03
 from a2a_grpc.bindings import jsonrpc, rest, sse, wire
 from a2a_grpc.bindings.rpc import PACKAGES, reader
 from a2a_grpc.call import GRPC, JSONRPC, REST, V03, V1, VERSIONS
+from a2a_grpc.client_silence import Silence
 from a2a_grpc.errors import (
     A2AError,
     Code,
@@ -85,43 +86,6 @@ class Wire(Protocol):
         ...
 
 
-class Silence:
-    """An eye on a stream that has begun: `cut` is called when nothing was heard for so many seconds, None for never.
-    One timer serves the whole stream."""
-
-    def __init__(self, seconds: float | None, cut: Callable[[], Any]) -> None:
-        self._seconds, self._cut = seconds, cut
-        self._loop = asyncio.get_running_loop()
-        self._heard = 0.0
-        self._timer: asyncio.TimerHandle | None = None
-        self.broken = False
-
-    def heard(self) -> None:
-        """Something has come."""
-        if self._seconds is not None:
-            self._heard = self._loop.time()
-            if self._timer is None:
-                self._timer = self._loop.call_later(self._seconds, self._look)
-
-    def _look(self) -> None:
-        assert self._seconds is not None
-        self._timer = None
-        if (left := self._heard + self._seconds - self._loop.time()) > 0:
-            self._timer = self._loop.call_later(left, self._look)
-        else:
-            self.broken = True
-            self._cut()
-
-    def close(self) -> None:
-        """Look no more."""
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def fault(self, url: str) -> UnavailableError:
-        """What to raise when it was too quiet."""
-        return UnavailableError(f"the stream from {scrubbed(url)} was silent for {self._seconds:g} seconds")
-
-
 class HttpWire:
     """A wire over an HTTP session that somebody else closes; subclasses say what goes over it. silence: seconds after
     which a stream without a byte is given up, None (default) for never."""
@@ -152,6 +116,7 @@ class HttpWire:
                     silence.heard()
                     for event in parser.feed(chunk):
                         yield event.id, self._event(operation, asked, event.data)
+                    silence.awaits()
             except (aiohttp.ClientError, OSError):
                 if not silence.broken:
                     raise
@@ -381,6 +346,7 @@ class GrpcWire:
             async for event in call:
                 silence.heard()
                 yield "", self._up(operation, event)
+                silence.awaits()
         except grpc.aio.AioRpcError as fault:
             raise _grpc_error(fault) from None
         except asyncio.CancelledError:
@@ -412,6 +378,7 @@ class GrpcWire:
                     silence.heard()
                     for message in found:
                         yield "", up(operation, read(message))
+                    silence.awaits()
                 return
             except grpc.aio.AioRpcError as fault:
                 if silence.broken:

@@ -11,6 +11,7 @@ from a2a_stubs import v1
 
 from a2a_grpc import Agent, TaskHandle, errors
 from a2a_grpc.client import Client
+from a2a_grpc.client_auth import Channel
 from a2a_grpc.client_retries import Retries
 from a2a_grpc.client_streams import Following, Told, Ways, merged, remainder
 from a2a_grpc.server import Server
@@ -141,6 +142,23 @@ async def test_a_connection_that_has_died_in_silence_is_noticed(server: Server, 
             frozen = iter([between.freeze])
             words, states = await collected(client.stream(asking("go")), every(20, lambda: next(frozen, int)()))
             assert words == WHOLE and states[-1] == v1.TASK_STATE_COMPLETED
+
+
+@pytest.mark.parametrize("streams", ["h2", "grpcio"])
+@pytest.mark.parametrize(("binding", "version"), [("JSONRPC", "1.0"), ("HTTP+JSON", "1.0"), ("GRPC", "1.0")])
+async def test_a_reader_that_takes_its_time_is_no_silence_of_the_agent(
+    server: Server, binding: str, version: str, streams: str
+) -> None:
+    async with proxy(address(server, binding)) as between:
+        card = card_at(binding, version, between.address)
+        async with Client(card, retries=None, silence=0.5, channel=Channel(streams=streams)) as client:
+            found = []
+            async for event in client.events("SendStreamingMessage", asking("go")):
+                if len(found) in (0, 10):
+                    await asyncio.sleep(1.2)
+                found.append(event)
+            assert found[-1].status_update.status.state == v1.TASK_STATE_COMPLETED
+            assert between.accepted == 1 or binding == "GRPC"
 
 
 async def test_an_agent_that_never_comes_back_is_unavailable(server: Server) -> None:
