@@ -9,6 +9,7 @@ import asyncio
 import itertools
 import os
 import re
+import socket
 import ssl
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -16,6 +17,7 @@ from typing import Any, Final
 
 import grpc
 import grpc.aio
+from aiohappyeyeballs import start_connection
 
 from a2a_grpc import client_auth
 from a2a_grpc.client_auth import Tls
@@ -308,11 +310,6 @@ class Connection(asyncio.Protocol):
 
     # -- calls
 
-    @property
-    def used(self) -> bool:
-        """Whether a call was ever begun."""
-        return self._h2.highest_outbound_stream_id > 0
-
     async def room(self) -> bool:
         """Wait until there is room for a call; False when there will be none."""
         while self.takes and self._full():
@@ -418,8 +415,8 @@ class Http2:
             try:
                 async with timeout_at(until):
                     if not await connection.room():
-                        in_vain += not connection.used
-                        if in_vain > 1:
+                        in_vain += 1
+                        if in_vain > 4:
                             raise ConnectionError("the server takes no calls")
                         continue
                 left = None if until is None else max(0.001, until - loop.time())
@@ -472,9 +469,11 @@ class Http2:
                 safe: Any = {}
                 if self._tls is not None:
                     safe = {"ssl": await asyncio.to_thread(self._tls), "server_hostname": self._host}
-                transport, _ = await loop.create_connection(
-                    lambda: connection, self._host, self._port, happy_eyeballs_delay=NEXT_ADDRESS, **safe
-                )
+                # Not create_connection itself: that of uvloop tries one address after the other.
+                found = await addresses_of(self._host, self._port)
+                joined = await start_connection(found, happy_eyeballs_delay=NEXT_ADDRESS, interleave=1)
+                joined.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                transport, _ = await loop.create_connection(lambda: connection, sock=joined, **safe)
                 self._left.add(connection)
                 connection.lost.add_done_callback(lambda _: self._left.discard(connection))
                 if safe and transport.get_extra_info("ssl_object").selected_alpn_protocol() != "h2":
@@ -494,3 +493,8 @@ def _seen(way: "asyncio.Task[Any]") -> None:
     """Nobody may be waiting any more."""
     if not way.cancelled():
         way.exception()
+
+
+async def addresses_of(host: str, port: int) -> list[Any]:
+    """Where a name leads. Raises OSError."""
+    return await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
