@@ -21,7 +21,7 @@ from aiohappyeyeballs import start_connection
 
 from a2a_grpc import client_auth
 from a2a_grpc.client_auth import Tls
-from a2a_grpc.client_reading import WINDOW, Reading, Status, failure, limit, pair, text
+from a2a_grpc.client_reading import OF_RESET, WINDOW, Reading, Status, failure, limit, pair, text
 from a2a_grpc.extras import needs
 from a2a_grpc.python310_asyncio import timeout, timeout_at
 
@@ -53,6 +53,9 @@ LARGEST_TABLE: Final = 4096
 MOST_UNSENT: Final = 4 * 1024 * 1024
 """Bytes that may wait for a server that does not read, before the connection is given up."""
 
+MOST_IDLE: Final = 20_000
+"""Frames a second that say nothing: with more the connection is given up, since reading them is all that is done."""
+
 CONNECT_SECONDS: Final = 20.0
 """How long the making of a connection may take, as with grpcio."""
 
@@ -79,14 +82,6 @@ _OURS: Final = {name for name, _ in _FIXED} | {
     *("connection", "host", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"),
 }
 """What no caller says: it is said here, or by nobody on HTTP/2."""
-
-_OF_RESET: Final[Mapping[int, grpc.StatusCode]] = {
-    ErrorCodes.CANCEL: Status.CANCELLED,
-    ErrorCodes.ENHANCE_YOUR_CALM: Status.RESOURCE_EXHAUSTED,
-    ErrorCodes.INADEQUATE_SECURITY: Status.PERMISSION_DENIED,
-    ErrorCodes.REFUSED_STREAM: Status.UNAVAILABLE,
-}
-"""What a reset stream means; with every other code it is INTERNAL."""
 
 
 def fits(target: str, balance: str) -> bool:
@@ -144,7 +139,7 @@ class Connection(asyncio.Protocol):
         self._h2.state_machine, self._h2.incoming_buffer = _Rules(), _Frames(server=False)
         self._readings: dict[int, Reading] = {}
         self._transport: Any = None
-        self._arrived = 0
+        self._arrived, self._idle, self._since = 0, 0, 0.0
         self._quiet = self._paused = False
         self._timer: asyncio.TimerHandle | None = None
         self._moved, self._freed = asyncio.Event(), asyncio.Event()
@@ -200,20 +195,31 @@ class Connection(asyncio.Protocol):
             self._fail(failure(Status.INTERNAL, f"the server breaks the rules of HTTP/2: {wrong}"))
             self.close()
             return
-        readings = self._readings
+        readings, idle = self._readings, len(found)
         for event in found:
             if type(event) is events.DataReceived:
                 size = event.flow_controlled_length or 0
                 self._arrived += size
+                idle -= size > 0
                 if (reading := readings.get(event.stream_id or 0)) is not None:
                     reading.heard(event.data or b"", size)
             elif (hear := _HEARD.get(type(event))) is not None:
                 hear(self, event)
+        if idle > 100:
+            self._calm(idle)
         if self._arrived >= WINDOW_OF_ALL // 2:
             self._h2.increment_flow_control_window(self._arrived)
             self._arrived = 0
         self._flush()
         if self._transport.get_write_buffer_size() > MOST_UNSENT:
+            self._transport.abort()
+
+    def _calm(self, idle: int) -> None:
+        if (now := self._loop.time()) - self._since > 1.0:
+            self._since, self._idle = now, 0
+        self._idle += idle
+        if self._idle > MOST_IDLE:
+            self._fail(failure(Status.INTERNAL, "the server sends too many frames that say nothing"))
             self._transport.abort()
 
     def _flush(self) -> None:
@@ -279,7 +285,7 @@ class Connection(asyncio.Protocol):
 
     def _on_reset(self, event: Any) -> None:
         if (reading := self._forget(event.stream_id)) is not None:
-            code, number = _OF_RESET.get(event.error_code, Status.INTERNAL), int(event.error_code)
+            code, number = OF_RESET.get(event.error_code, Status.INTERNAL), int(event.error_code)
             reading.end(failure(code, f"Received RST_STREAM with error code {number}"))
 
     def _on_goaway(self, event: Any) -> None:
@@ -415,8 +421,7 @@ class Http2:
             try:
                 async with timeout_at(until):
                     if not await connection.room():
-                        in_vain += 1
-                        if in_vain > 4:
+                        if (in_vain := in_vain + 1) > 4:
                             raise ConnectionError("the server takes no calls")
                         continue
                 left = None if until is None else max(0.001, until - loop.time())
@@ -470,7 +475,7 @@ class Http2:
                 if self._tls is not None:
                     safe = {"ssl": await asyncio.to_thread(self._tls), "server_hostname": self._host}
                 # Not create_connection itself: that of uvloop tries one address after the other.
-                found = await addresses_of(self._host, self._port)
+                found = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
                 joined = await start_connection(found, happy_eyeballs_delay=NEXT_ADDRESS, interleave=1)
                 joined.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 transport, _ = await loop.create_connection(lambda: connection, sock=joined, **safe)
@@ -493,8 +498,3 @@ def _seen(way: "asyncio.Task[Any]") -> None:
     """Nobody may be waiting any more."""
     if not way.cancelled():
         way.exception()
-
-
-async def addresses_of(host: str, port: int) -> list[Any]:
-    """Where a name leads. Raises OSError."""
-    return await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)

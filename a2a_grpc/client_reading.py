@@ -41,6 +41,14 @@ _OF_HTTP: Final[Mapping[str, grpc.StatusCode]] = {
 }
 """What an answer means that is not gRPC's, by its HTTP status; with every other one it is UNKNOWN."""
 
+OF_RESET: Final[Mapping[int, grpc.StatusCode]] = {
+    7: Status.UNAVAILABLE,
+    8: Status.CANCELLED,
+    11: Status.RESOURCE_EXHAUSTED,
+    12: Status.PERMISSION_DENIED,
+}
+"""What a reset stream means, by the number of HTTP/2; with every other one it is INTERNAL."""
+
 Pairs = Sequence[tuple[str, Any]]
 
 

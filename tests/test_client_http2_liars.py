@@ -201,21 +201,39 @@ def test_a_name_with_an_address_that_is_dead_is_reached_at_another(loop: Any, mo
         peer = Peer(good)
         async with peer.listening():
             addresses[:] = [dead.getsockname(), ("127.0.0.1", int(peer.address.rpartition(":")[2]))]
-            http2 = client_http2.Http2("agents.example:50051", None)
+            http2 = client_http2.Http2("localhost:50051", None)
             reading = await asyncio.wait_for(http2.call("/a/b", [], b"", None), 5.0)
             assert await reading.messages() == [ONE]
             reading.close()
             await http2.close()
 
-    async def looked_up(*_: Any) -> Any:
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", address) for address in addresses]
+    real: Any = client_http2.start_connection  # type: ignore[attr-defined]
+
+    async def found(_: Any, **told: Any) -> socket.socket:
+        return await real([(socket.AF_INET, socket.SOCK_STREAM, 6, "", address) for address in addresses], **told)
 
     addresses: list[Any] = []
-    monkeypatch.setattr(client_http2, "addresses_of", looked_up)
+    monkeypatch.setattr(client_http2, "start_connection", found)
     with asyncio.Runner(loop_factory=loop) as runner:
         runner.run(tried())
     for each in (dead, *full):
         each.close()
+
+
+@pytest.mark.parametrize("kind", [0, 2, 4, 6, 8, 0xFA])
+async def test_a_server_that_only_keeps_its_reader_busy_is_left(kind: int) -> None:
+    said = {2: b"\0\0\0\3\0", 6: bytes(8), 8: b"\0\0\0\1"}.get(kind, b"")
+
+    async def floods(talk: Talk, stream: int) -> None:
+        talk.head(stream)
+        frame = bytes([0, 0, len(said), kind, 0]) + (0 if kind in (4, 6, 8) else stream).to_bytes(4, "big") + said
+        talk.transport.pause_reading()
+        while not talk.transport.is_closing():
+            talk.transport.write(frame * 5_000)
+            await asyncio.sleep(0.001)
+
+    async with told(floods) as (_, client):
+        assert type(await failure(asyncio.wait_for(read(client), PATIENCE))) is errors.InternalError
 
 
 async def test_a_connection_whose_server_does_not_read_is_left_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
