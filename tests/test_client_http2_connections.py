@@ -13,7 +13,7 @@ import pytest
 from a2a_stubs import v1, v1_grpc
 from h2.settings import SettingCodes
 
-from a2a_grpc import client_auth, client_http2, client_reading, errors
+from a2a_grpc import client_auth, client_connection, client_http2, client_reading, errors
 from a2a_grpc.bindings import sse
 from a2a_grpc.call import GRPC, JSONRPC, REST, V1
 from a2a_grpc.client import Client
@@ -60,7 +60,7 @@ async def test_a_slow_reader_holds_up_its_server_and_nobody_else() -> None:
 async def test_readers_that_stand_still_never_hold_up_another_on_their_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(client_http2, "WINDOW_OF_ALL", 4 * WINDOW)
+    monkeypatch.setattr(client_connection, "WINDOW_OF_ALL", 4 * WINDOW)
     async with told(flood) as (peer, client):
         slow = [client.events("SendStreamingMessage", asking("x")) for _ in range(10)]
         await asyncio.gather(*(anext(each) for each in slow))
@@ -93,7 +93,7 @@ async def test_what_comes_is_not_written_out_for_a_log_that_nobody_keeps() -> No
         reading = await http2.call("/a/b", [], b"", None)
         assert await reading.messages() == [ONE]
         (connection,) = http2._left
-        assert isinstance(connection._h2.incoming_buffer, client_http2._Frames)
+        assert isinstance(connection._h2.incoming_buffer, client_connection._Frames)
         connection._h2.incoming_buffer.add_data(bytes([0, 0, 9, 0, 0, 0, 0, 0, 1]) + b"123456789")
         assert "31323334" not in repr(next(connection._h2.incoming_buffer))
         reading.close()
@@ -312,7 +312,7 @@ async def test_a_client_that_is_closed_ends_its_streams_and_leaves_in_order() ->
 
 
 async def test_a_server_that_asks_for_more_than_it_reads_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_http2, "MOST_UNSENT", 1 << 18)
+    monkeypatch.setattr(client_connection, "MOST_UNSENT", 1 << 18)
 
     class Stuffed(asyncio.Transport):
         """Takes everything and gets rid of nothing."""
@@ -332,11 +332,11 @@ async def test_a_server_that_asks_for_more_than_it_reads_is_left(monkeypatch: py
         def abort(self) -> None:
             self.aborted = True
 
-    made, transport = client_http2.Connection("http", "x:1", 0.0), Stuffed()
+    made, transport = client_connection.Connection("http", "x:1", 0.0), Stuffed()
     made.connection_made(transport)
     ping = bytes([0, 0, 8, 6, 0, 0, 0, 0, 0]) + bytes(8)
     made.data_received(bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
-    while transport.size < client_http2.MOST_UNSENT:
+    while transport.size < client_connection.MOST_UNSENT:
         assert not transport.aborted
         made.data_received(ping * 1_000)
     assert transport.aborted
@@ -371,7 +371,7 @@ def test_addresses_of_one_host_and_port_are_read_by_h2(target: str, fit: bool, m
 
 
 def test_limits_are_bounded_by_each_other() -> None:
-    assert client_reading.WINDOW < client_http2.WINDOW_OF_ALL < sse.LIMIT
+    assert client_reading.WINDOW < client_connection.WINDOW_OF_ALL < sse.LIMIT
 
 
 def test_a_gateway_reads_by_h2_unless_it_is_told_otherwise_or_cannot(monkeypatch: pytest.MonkeyPatch) -> None:

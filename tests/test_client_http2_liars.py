@@ -9,7 +9,7 @@ import pytest
 import uvloop
 from h2.settings import SettingCodes
 
-from a2a_grpc import client_http2, errors
+from a2a_grpc import client_connection, client_http2, errors
 from a2a_grpc.testing import until
 from tests.fronts import PATIENCE, asking, failure
 from tests.http2_peers import HEAD, Peer, Talk, packed
@@ -80,7 +80,7 @@ async def test_a_header_that_may_not_be_there_is_a_matter_of_its_call(name: byte
 
 
 async def test_headers_without_end_are_no_answer() -> None:
-    async with told(ends(b"x", b"y" * client_http2.MOST_HEADERS)) as (_, client):
+    async with told(ends(b"x", b"y" * client_connection.MOST_HEADERS)) as (_, client):
         assert type(await failure(read(client))) is errors.InternalError
 
 
@@ -186,7 +186,7 @@ async def test_a_server_that_offers_to_remember_all_headers_is_told_no_more_than
         for number in range(60):
             await read(client, headers={"authorization": f"Bearer {number}" + "x" * 1000})
         (connection,) = client.wire._begin.__self__._left  # type: ignore[attr-defined]
-        assert connection._h2.encoder.header_table_size <= client_http2.LARGEST_TABLE
+        assert connection._h2.encoder.header_table_size <= client_connection.LARGEST_TABLE
 
 
 @pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
@@ -237,7 +237,7 @@ async def test_a_server_that_only_keeps_its_reader_busy_is_left(kind: int) -> No
 
 
 async def test_a_connection_whose_server_does_not_read_is_left_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_http2, "LAST_WORDS", 0.05)
+    monkeypatch.setattr(client_connection, "LAST_WORDS", 0.05)
 
     async def unruly(talk: Talk, stream: int) -> None:
         talk.transport.pause_reading()

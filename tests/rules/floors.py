@@ -18,9 +18,9 @@ FLOORS = {
     3: """bindings bindings.asgi bindings.asgi_exchange bindings.asgi_grpc bindings.browsers bindings.cors bindings.grpc
         bindings.health bindings.http bindings.http_plain bindings.jsonrpc bindings.mounts bindings.openapi
         bindings.reflection bindings.rest bindings.rpc bindings.sse bindings.streams bindings.tls bindings.wire
-        card_pages client client_auth client_calls client_cards client_dial client_http2 client_reading
-        client_retries client_silence client_streams client_wires gateway gateway_log gateway_tasks gateway_way
-        inspector push_receiver remote routing service sync""",
+        card_pages client client_auth client_calls client_cards client_connection client_dial client_http2
+        client_reading client_retries client_silence client_streams client_wires gateway gateway_log gateway_tasks
+        gateway_way inspector push_receiver remote routing service sync""",
     4: """__main__ adapters adapters.langgraph adapters.openai_chat adapters.process admin admin_views cli commands
         commands.call commands.card commands.chat commands.completion commands.db commands.doctor
         commands.gateway commands.mcp commands.push commands.reaching commands.serve commands.telling
