@@ -6,6 +6,7 @@ another; a stream when its reader has taken what was there.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final
@@ -57,6 +58,9 @@ FIXED: Final = (
     ("grpc-accept-encoding", "identity, deflate, gzip"),
 )
 """Headers that every call has."""
+
+
+logging.getLogger("hpack").setLevel(logging.INFO)  # whose lines of debug level tell each header, credentials among them
 
 
 class _Rules(H2ConnectionStateMachine):

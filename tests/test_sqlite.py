@@ -341,6 +341,8 @@ async def test_no_statement_looks_at_tasks_it_does_not_need(store: SQLiteStore) 
         schema.FREE_CLAIMS,  # once, at the start
         schema.LOST_TO_OTHERS,  # reads the index of running turns
         schema.POSTS,  # reads the index of what waits
+        schema.WEIGHTS,  # reads two indexes in order, for each look of retention, and no message
+        schema.SAID_FIRST_OF_ALL,  # reads from the first on, as many as go
     }
     for statement in ours:
         values = dict.fromkeys(re.findall(r":(\w+)", statement), 1)
@@ -348,7 +350,8 @@ async def test_no_statement_looks_at_tasks_it_does_not_need(store: SQLiteStore) 
         steps = [step[-1] for step in plan]
         if statement not in allowed:
             assert not [step for step in steps if step.startswith("SCAN")], (statement, steps)
-        assert not [step for step in steps if "TEMP B-TREE" in step], (statement, steps)
+        if statement != schema.SAID_FIRST:  # sorts the messages of one who has too many, whose contexts they are
+            assert not [step for step in steps if "TEMP B-TREE" in step], (statement, steps)
     crowded = await store._file.rows(f"EXPLAIN QUERY PLAN {schema.CROWDED}", {"count": 1})
     assert "COVERING INDEX" in crowded[0][-1]
     lost = await store._file.rows(f"EXPLAIN QUERY PLAN {schema.LOST_TO_OTHERS}", {"holder": 1, "now_ms": 1, "limit": 1})
