@@ -153,7 +153,7 @@ class Turn(Commits):
 
     def _wake(self) -> None:
         super()._wake()
-        if self.waits:
+        if self._halts and self.waits:
             self._halt()
 
     def _halt(self) -> None:
