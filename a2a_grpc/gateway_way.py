@@ -34,7 +34,7 @@ EXPECTED: Final = (A2AError, OSError, TimeoutError)
 """What a look may end with while the upstream is away; anything else is a fault of somebody's, and told with its place
 in the code."""
 
-_LAST_WORDS: Final = 0.25
+_LAST_WORDS: Final = 1.0
 """Seconds that calls have, when the grace is over, to tell their callers so."""
 
 

@@ -392,6 +392,7 @@ async def test_stopping_lets_calls_finish_and_tells_open_streams():
         await drained(stream)
         assert await stream.code() == grpc.StatusCode.UNAVAILABLE
         assert await stream.details() == "The server is stopping"
+        assert await watch.code() == grpc.StatusCode.UNAVAILABLE and await watch.details() == "The server is stopping"
         await stopping
 
 

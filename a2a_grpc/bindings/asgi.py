@@ -22,7 +22,7 @@ from a2a_grpc.config import Options
 from a2a_grpc.errors import A2AError, UnavailableError
 from a2a_grpc.python310_asyncio import uncancel
 
-_LAST_WORDS: Final = 0.25
+_LAST_WORDS: Final = 1.0
 """Seconds that streams have, when the grace is over, to tell their readers so."""
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from grpc_health.v1 import health_pb2
 
 from a2a_grpc.bindings.rpc import Context, Handler, Rpc, reader
-from a2a_grpc.errors import NotFoundError
+from a2a_grpc.errors import NotFoundError, UnavailableError
 
 SERVICE: Final = "grpc.health.v1.Health"
 """The full name of the service."""
@@ -23,7 +23,7 @@ class Health:
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = frozenset(("", *names))
-        self._draining = asyncio.Event()
+        self._draining, self._over = asyncio.Event(), asyncio.Event()
 
     def drain(self) -> None:
         """Say NOT_SERVING from now on."""
@@ -32,6 +32,10 @@ class Health:
     def resume(self) -> None:
         """Say SERVING again."""
         self._draining.clear()
+
+    def end(self) -> None:
+        """End the calls of those who watch, for good."""
+        self._over.set()
 
     def _status(self) -> Any:
         return _Answer.NOT_SERVING if self._draining.is_set() else _Answer.SERVING
@@ -43,7 +47,8 @@ class Health:
         return _Answer(status=self._status())
 
     async def watch(self, request: Any, context: Context) -> None:
-        """The status of a service now and when it changes; the call ends with its reader or the server."""
+        """The status of a service now and when it changes; the call ends with its reader or the server, which then is
+        UnavailableError."""
         if request.service not in self._names:
             await context.write(_Answer(status=_Answer.SERVICE_UNKNOWN))
         else:
@@ -51,7 +56,8 @@ class Health:
                 await context.write(_Answer(status=self._status()))
                 await self._draining.wait()
             await context.write(_Answer(status=self._status()))
-        await asyncio.get_running_loop().create_future()
+        await self._over.wait()
+        raise UnavailableError("The server is stopping")
 
 
 def rows(health: Health, plain: Callable[[Handler], Handler]) -> list[Rpc]:

@@ -30,7 +30,7 @@ from a2a_grpc.protojson import dumps
 from a2a_grpc.python310_asyncio import timeout, uncancel
 
 _BACKLOG: Final = 1024
-_LAST_WORDS: Final = 0.25
+_LAST_WORDS: Final = 1.0
 """Seconds that connections have to close when the grace is over."""
 
 _LOG: Final = logging.getLogger("a2a_grpc.http")

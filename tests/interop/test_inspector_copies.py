@@ -22,6 +22,7 @@ TEXT = "it's \"me\" & $HOME `x` \\n ü ''' end"
 async def copies(page: Any) -> list[tuple[str, dict[str, str]]]:
     """What each call there is can be copied as, the newest first, with its operation."""
     await page.get_by_role("link", name="Calls").click()
+    await page.get_by_role("heading", name="Calls").wait_for()  # the view is drawn in one piece
     found = []
     for call in await page.locator("ol.calls > li").all():
         operation = await call.locator("summary code").inner_text()
