@@ -28,7 +28,7 @@ from tests.bench import page
 from tests.bench.curves import about_curves
 from tests.bench.idle import about_idle
 from tests.bench.load import Battery, Sample, message_for, request_for
-from tests.bench.plan import BELOW, GET, LIST, SCENARIOS, STREAM, Load, Ratio, groups, loads
+from tests.bench.plan import BELOW, GET, LIST, PREPARED, SCENARIOS, STREAM, Load, Ratio, groups, loads
 from tests.bench.plan import STORED as LISTED
 from tests.bench.process import Process, cores
 from tests.bench.readers import about_readers
@@ -90,7 +90,7 @@ class Bench:
             for ratios in groups(self._args.only)
         ]
         wanted = [load for ratios in plan for load in loads(ratios)]
-        for name in dict.fromkeys(load.server for load in wanted if load.server != "bare"):
+        for name in dict.fromkeys(load.server for load in wanted if load.server not in PREPARED):
             self._start(name)
             if name == "listed":
                 battery = await self._open(Load(name, "echo", JSONRPC))
@@ -103,7 +103,7 @@ class Bench:
     async def _prepare(self, wanted: Iterable[Load]) -> None:
         """Learn from our own server what the bare one has to answer, then start that."""
         known = {}
-        for load in {load for load in wanted if load.server == "bare"}:
+        for load in {load for load in wanted if load.server in PREPARED}:
             scenario = SCENARIOS[load.scenario]
             battery = await self._open(load._replace(server="listed" if scenario.operation == LIST else "memory"))
             battery.close()
@@ -115,11 +115,12 @@ class Bench:
             }
         file = self._folder / "answers.json"
         file.write_text(json.dumps(known))
-        self._start("bare", str(file))
+        for name in PREPARED:
+            self._start(name, str(file))
 
     async def _open(self, load: Load) -> Battery:
         server = self._servers[load.server]
-        host, bare = server.host(load.wire), load.server == "bare"
+        host, bare = server.host(load.wire), load.server in PREPARED
         stored = SCENARIOS[load.scenario].operation == GET
         ids = [await self._store(load) for _ in range(STORED)] if stored and not bare else [""]
         ids = ["a"] if bare else ids

@@ -54,12 +54,12 @@ STORED: Final = 10_000
 
 
 class Load(NamedTuple):
-    """A scenario sent to one server over one wire. server: `bare`, `memory`, `sqlite`, `watched` (`memory` with every
-    span and measure recorded), `asyncio` (`memory` without uvloop), `unaided` (without pybase64 either), `listed`
-    (`memory` with many tasks), `gateway` (one in front of `memory`, which it calls over gRPC), `apart` (that on another
-    core, beside the client), `over-http` (a gateway that calls it over JSON-RPC), or `sdk1` and `node1`, the official
-    SDKs, which are measured in full runs where they are installed. program: whether the caller is a program of grpcio
-    or aiohttp instead of the light client."""
+    """A scenario sent to one server over one wire. server: one of `PREPARED`, `memory`, `sqlite`, `watched` (`memory`
+    with every span and measure recorded), `asyncio` (`memory` without uvloop), `unaided` (without pybase64 either),
+    `listed` (`memory` with many tasks), `gateway` (one in front of `memory`, which it calls over gRPC), `apart` (that
+    on another core, beside the client), `over-http` (a gateway that calls it over JSON-RPC), or `sdk1` and
+    `node1`, the official SDKs, which are measured in full runs where they are installed. program: whether the caller is
+    a program of grpcio or aiohttp instead of the light client."""
 
     server: str
     scenario: str
@@ -71,6 +71,10 @@ class Load(NamedTuple):
         old = "" if self.version == V1 else " v0.3"
         return f"{self.scenario}, {self.server}{old}{', program' * self.program}"
 
+
+PREPARED: Final = ("bare", "lowest")
+"""The servers with prepared answers: the libraries as they are set up by whoever uses them, and the lowest level of
+aiohttp that there is."""
 
 BELOW: Final[Mapping[str, Mapping[str, str]]] = {name: {JSONRPC: "/rpc", REST: "/rest"} for name in ("sdk1", "node1")}
 """Where the wires of a server begin, unless that is at the root."""
@@ -91,6 +95,8 @@ def _http(goal: float) -> dict[str, float]:
 
 
 _DIRECT: Final = ("memory", "bare")
+
+_LOWEST: Final = tuple((Load("memory", name), Load("lowest", name), {}) for name in ("echo", "reply", "get", "1 MiB"))
 
 _ROWS: Final[tuple[tuple[Load, Load, Mapping[str, float]], ...]] = (
     (Load("memory", "echo"), Load("bare", "echo"), {GRPC: 0.75} | _http(0.35)),
@@ -142,9 +148,11 @@ def groups(only: str = "") -> list[list[Ratio]]:
     """The ratios of each scenario and wire; what is in one list is measured in turns. only: a part of the name of the
     scenarios wanted; default all."""
     found: dict[tuple[str, str], list[Ratio]] = {}
-    rows = [(subject, base, None, goals) for subject, base, goals in _ROWS]
+    rows = [(subject, base, None, goals) for subject, base, goals in (*_ROWS, *_LOWEST)]
     for subject, base, unit, goals in (*rows, *((*loads, dict.fromkeys(WIRES, MOST_ADDED)) for loads in _ADDED)):
         for wire in SCENARIOS[subject.scenario].wires:
+            if wire == GRPC and base.server == "lowest":
+                continue
             over = [load and load._replace(wire=load.wire or wire) for load in (subject, base, unit)]
             ratio = Ratio(over[0], over[1], goals.get(wire), over[2])
             group = subject.scenario.replace("paced", "stream"), wire

@@ -181,9 +181,10 @@ class Nowhere(SpanExporter):
 
 
 @asynccontextmanager
-async def bare(known: dict[str, Any]) -> AsyncIterator[dict[str, str]]:
+async def bare(known: dict[str, Any], lowest: bool = False) -> AsyncIterator[dict[str, str]]:
     """grpc.aio and aiohttp alone. known: path -> operation ("" on HTTP), whether it streams, whether all but its first
-    answer is `held` until somebody asks for `RELEASE` over HTTP, media type, answers."""
+    answer is `held` until somebody asks for `RELEASE` over HTTP, media type, answers. lowest: aiohttp without
+    application, routes and limits."""
     released = asyncio.Event()
     for row in known.values():
         row["answers"] = [base64.b64decode(text) for text in row["answers"]]
@@ -195,18 +196,30 @@ async def bare(known: dict[str, Any]) -> AsyncIterator[dict[str, str]]:
     await port.start()
     pages = {path: _page(row) for path, row in known.items() if not row["operation"]}
 
-    async def serve(request: web.BaseRequest) -> web.StreamResponse:
-        if request.path == RELEASE:
-            released.set()
-            return web.Response()
-        return await pages[request.path](request)  # type: ignore[no-any-return]
+    async def release(request: web.BaseRequest) -> web.StreamResponse:
+        released.set()
+        return web.Response()
 
-    runner = web.ServerRunner(web.Server(serve, access_log=None))
+    runner = (_lowest if lowest else _application)({RELEASE: release, **pages})
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     yield {"grpc": address, "http": "127.0.0.1:{1}".format(*runner.addresses[0])}
     await runner.cleanup()
     await port.stop(0)
+
+
+def _application(pages: dict[str, Any]) -> "web.BaseRunner[Any]":
+    application = web.Application(client_max_size=Options().max_request_bytes)
+    for path, page in pages.items():
+        application.router.add_route("*", path, page)
+    return web.AppRunner(application, access_log=None)
+
+
+def _lowest(pages: dict[str, Any]) -> "web.BaseRunner[Any]":
+    async def serve(request: web.BaseRequest) -> web.StreamResponse:
+        return await pages[request.path](request)  # type: ignore[no-any-return]
+
+    return web.ServerRunner(web.Server(serve, access_log=None))
 
 
 class _Rpcs(grpc.GenericRpcHandler):  # type: ignore[misc]
@@ -243,7 +256,7 @@ def _page(row: dict[str, Any]) -> Callable[[web.BaseRequest], Any]:
     answers, headers, pause = row["answers"], {"content-type": row["media"]}, row["pause"]
 
     async def unary(request: web.BaseRequest) -> web.StreamResponse:
-        await request.content.read()
+        await (request.read() if isinstance(request, web.Request) else request.content.read())
         return web.Response(body=answers[0], headers=headers)
 
     async def stream(request: web.BaseRequest) -> web.StreamResponse:
@@ -282,6 +295,7 @@ def main(kind: str, file: str = "") -> None:
     spare_collector()
     makes: dict[str, Callable[[], AbstractAsyncContextManager[dict[str, str]]]] = {
         "bare": lambda: bare(json.loads(Path(file).read_bytes())),
+        "lowest": lambda: bare(json.loads(Path(file).read_bytes()), lowest=True),
         "envoy": on_envoy,
         "gateway": lambda: before(file),
         **{name: partial(official, name) for name in OFFICIAL},
