@@ -181,36 +181,42 @@ TASK, MESSAGE, STATUS_UPDATE, ARTIFACT_UPDATE = (
     tag_of(v1.StreamResponse, name) for name in ("task", "message", "status_update", "artifact_update")
 )
 """What the bytes of an event begin with, by its kind."""
-_SIZES: Final = [bytes((size,)) for size in range(128)]
 
 
-def size_of(size: int) -> bytes:
-    """A number, such as the length of a message before its bytes."""
-    if size < 128:
-        return _SIZES[size]
-    lead = bytearray()
-    while size > 127:
-        lead.append(size & 127 | 128)
-        size >>= 7
-    return bytes((*lead, size))
+class _Sizes(dict[int, bytes]):
+    """Numbers as they stand in bytes. Those that are often there, the lengths of small messages, are kept."""
+
+    def __missing__(self, size: int) -> bytes:
+        rest, found = size, bytearray()
+        while rest > 127:
+            found.append(rest & 127 | 128)
+            rest >>= 7
+        found.append(rest)
+        if size < _KEPT_SIZES:
+            self[size] = bytes(found)
+        return bytes(found)
+
+
+_KEPT_SIZES: Final = 4096
+
+SIZES: Final = _Sizes()
+"""By a number its bytes, such as those of a length before a message."""
 
 
 def field_of(tag: bytes, *pieces: bytes) -> bytes:
     """The bytes of a message, or of a text, in a field."""
-    size = 0
-    for piece in pieces:
-        size += len(piece)
-    return b"".join((tag, _SIZES[size] if size < 128 else size_of(size), *pieces))
+    body = b"".join(pieces)
+    return tag + SIZES[len(body)] + body
 
 
 @lru_cache(maxsize=4)
 def _seconds(seconds: int) -> bytes:
-    return _SECONDS + size_of(seconds) if seconds else b""
+    return _SECONDS + SIZES[seconds] if seconds else b""
 
 
 @lru_cache(maxsize=1000)
 def _nanos(ms: int) -> bytes:
-    return _NANOS + size_of(ms * 1_000_000) if ms else b""
+    return _NANOS + SIZES[ms * 1_000_000] if ms else b""
 
 
 def _span(body: bytes, at: int) -> tuple[int, int]:
@@ -239,9 +245,9 @@ class _Status:
         self.state, self.at_ms, self.message = state, at_ms, message
         if body is None:
             seconds, nanos = _seconds(at_ms // 1000), _nanos(at_ms % 1000)
-            time = _TIMESTAMP + _SIZES[len(seconds) + len(nanos)] + seconds + nanos
+            time = _TIMESTAMP + SIZES[len(seconds) + len(nanos)] + seconds + nanos
             words = field_of(_WORDS, message) if message is not None else b""
-            body = _STATE + _SIZES[state] + words + time
+            body = _STATE + SIZES[state] + words + time
         self.body = body
 
     @classmethod
@@ -263,7 +269,7 @@ class _Said:
         self.body = body
 
     def join(self, fold: "Fold") -> None:
-        fold._said += (_HISTORY + size_of(len(self.body)), self.body)
+        fold._said += (_HISTORY + SIZES[len(self.body)], self.body)
 
 
 def status_told(
@@ -278,7 +284,7 @@ def status_told(
     status = _Status(state, at_ms, None if message is None else message.SerializeToString())
     about = b"" if metadata is None else field_of(_ABOUT_STATUS, metadata.SerializeToString())
     body = status.body
-    return Event(sequence, None, field_of(STATUS_UPDATE, ids, _NEW_STATUS, size_of(len(body)), body, about), status)
+    return Event(sequence, None, field_of(STATUS_UPDATE, ids, _NEW_STATUS, SIZES[len(body)], body, about), status)
 
 
 def message_told(sequence: int, message: v1.Message) -> Event:
@@ -323,9 +329,10 @@ class Fold:
         self._about = ids
         self._status = _Status(v1.TASK_STATE_SUBMITTED, at_ms, None)
         said = message.SerializeToString()
-        self._said = [_HISTORY + size_of(len(said)), said]
+        self._said = [_HISTORY + SIZES[len(said)], said]
         self._mark, self.sequence = 2, 1
-        return Event(1, None, field_of(TASK, *self._lead(), *self._said), self._status)
+        whole = *self._lead(), *self._said  # which may be large, and is not joined twice
+        return Event(1, None, b"".join((TASK, SIZES[sum(map(len, whole))], *whole)), self._status)
 
     @classmethod
     def of(cls, row: TaskRow, keep_status_messages: bool = True) -> "Fold":
@@ -396,7 +403,7 @@ class Fold:
         if self._status is None:
             return (self._about,)
         status = self._status.body
-        return _STATUS, size_of(len(status)), status, self._about
+        return _STATUS, SIZES[len(status)], status, self._about
 
     def head(self) -> bytes:
         """The serialised task without artifacts."""

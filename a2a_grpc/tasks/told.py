@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from a2a_stubs import v1
 
-from a2a_grpc.tasks.state import ARTIFACT_UPDATE, Fold, field_of, ids_of, size_of, tag_of
+from a2a_grpc.tasks.state import ARTIFACT_UPDATE, SIZES, Fold, field_of, ids_of, tag_of
 
 _ARTIFACT = tag_of(v1.TaskArtifactUpdateEvent, "artifact")
 _APPEND, _LAST = (tag_of(v1.TaskArtifactUpdateEvent, name, 0) + b"\1" for name in ("append", "last_chunk"))
@@ -31,12 +31,12 @@ class First:
     ) -> None:
         said, name, (before, after) = text.encode(), artifact_id.encode(), about
         media = field_of(_MEDIA_TYPE, media_type.encode()) if media_type else b""
-        size = size_of(len(said))
-        part = size_of(1 + len(size) + len(said) + len(media))
-        lead = _NAME, size_of(len(name)), name, before, _PARTS, part, _TEXT, size, said, media, after
+        size = SIZES[len(said)]
+        part = SIZES[1 + len(size) + len(said) + len(media)]
+        lead = _NAME, SIZES[len(name)], name, before, _PARTS, part, _TEXT, size, said, media, after
         self.artifact_id, self._artifact = artifact_id, b"".join(lead)
-        artifact, mark = size_of(len(self._artifact)), _LAST if last else b""
-        update = size_of(len(ids) + 1 + len(artifact) + len(self._artifact) + len(mark))
+        artifact, mark = SIZES[len(self._artifact)], _LAST if last else b""
+        update = SIZES[len(ids) + 1 + len(artifact) + len(self._artifact) + len(mark)]
         self.body = b"".join((ARTIFACT_UPDATE, update, ids, _ARTIFACT, artifact, self._artifact, mark))
 
     def join(self, fold: Fold) -> None:
@@ -95,12 +95,12 @@ class Texts:
         """What is before a text of so many bytes: messages in messages, each behind its size. Pieces are mostly short,
         so that there are few lengths."""
         about, name, marks = self._about, self._name, len(_APPEND + _LAST) if last else len(_APPEND)
-        size = size_of(length)
+        size = SIZES[length]
         part = 1 + len(size) + length + len(self._ends[last]) - marks
-        part_size = size_of(part)
+        part_size = SIZES[part]
         artifact = len(name) + len(part_size) + part
-        artifact_size = size_of(artifact)
-        update = size_of(len(about) + len(artifact_size) + artifact + marks)
+        artifact_size = SIZES[artifact]
+        update = SIZES[len(about) + len(artifact_size) + artifact + marks]
         head = b"".join((ARTIFACT_UPDATE, update, about, artifact_size, name, part_size, _TEXT, size))
         if length < _SHORT and not last:
             self._heads[length] = head
