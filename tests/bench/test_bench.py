@@ -121,7 +121,9 @@ def test_a_short_run_prints_and_writes_a_row_for_each_wire(tmp_path: Path) -> No
     )
     assert not done.returncode, done.stderr
     rows = json.loads((tmp_path / "out.json").read_text())["rows"]
-    assert [row["wire"] for row in rows if row["subject"] == "get, memory"] == list(WIRES)
+    told = [(row["base"], row["wire"]) for row in rows if row["subject"] == "get, memory"]
+    assert [wire for base, wire in told if base == "get, bare"] == list(WIRES)
+    assert [wire for base, wire in told if base == "get, lowest"] == [JSONRPC, REST]
     assert all(row["rate"] > 0 and row["server_us"] > 0 for row in rows)
     assert done.stdout.count("| get, memory | get, bare |") == len(WIRES)
 
