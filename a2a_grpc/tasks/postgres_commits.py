@@ -292,7 +292,7 @@ async def _apply(connection: Connection, admitted: Sequence[_Admitted]) -> None:
     work: dict[str, list[dict[str, Any]]] = defaultdict(list)
     remembered: list[tuple[Scope, str, Change]] = []
     for task, context_id, change, _ in admitted:
-        work[sql.ADD_EVENT] += [
+        work[pg.ADD_EVENT] += [
             {"task": task, "sequence": event.sequence, "payload": event.body} for event in change.events
         ]
         work[sql.PUT_CONFIG] += [

@@ -150,7 +150,12 @@ ADD_TASK: Final = f"""INSERT INTO tasks (agent, tenant, owner, {", ".join(TASK_C
     VALUES (:agent, :tenant, :owner, {", ".join(f":{name}" for name in TASK_COLUMNS)}) RETURNING id"""
 ADD_SNAPSHOT: Final = f"""INSERT INTO snapshots (task, {", ".join(SNAPSHOT_COLUMNS)})
     VALUES (:task, {", ".join(f":{name}" for name in SNAPSHOT_COLUMNS)})"""
-ADD_EVENT: Final = "INSERT INTO events (task, sequence, payload) VALUES (:task, :sequence, :payload)"
+EVENTS_AT_ONCE: Final = 16
+ADD_EVENTS: Final = tuple(
+    f"INSERT INTO events (task, sequence, payload) VALUES {', '.join(['(?, ?, ?)'] * count)}"
+    for count in range(EVENTS_AT_ONCE + 1)
+)
+"""By number of events, for SQLite: one that is added alone costs it more than twice what one among sixteen does."""
 MOVE_DUE: Final = "UPDATE push_configs SET due = :notify WHERE task = :task AND due < :notify"
 
 

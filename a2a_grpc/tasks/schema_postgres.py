@@ -84,6 +84,7 @@ _TALLIES: Final = "(SELECT * FROM tallies UNION ALL SELECT * FROM tally_changes)
 # In order of task ids, as every statement that locks several tasks, so that no two wait for each other.
 GUARDS: Final = """SELECT id, agent, tenant, owner, task_id, context_id, sequence, holder, token, lease_until_ms
     FROM tasks WHERE task_id = ANY (:task_ids) ORDER BY task_id FOR UPDATE"""
+ADD_EVENT: Final = "INSERT INTO events (task, sequence, payload) VALUES (:task, :sequence, :payload)"
 CLAIM_DEDUPE: Final = f"""{ADD_DEDUPE} WHERE dedupe.expires_ms <= :now_ms
     RETURNING agent, tenant, owner, message_id"""
 DROP_DEDUPE: Final = f"DELETE FROM dedupe WHERE {MINE} AND message_id = :message_id"

@@ -360,11 +360,7 @@ def _commit(connection: sqlite3.Connection, change: Change) -> int:
     token: int = columns["token"]
     context_id = row.context_id if row else change.context_id
     task = _set(connection, found[0], columns) if row else _add(connection, change, columns)
-    if change.events:
-        connection.executemany(
-            sql.ADD_EVENT,
-            [{"task": task, "sequence": event.sequence, "payload": event.body} for event in change.events],
-        )
+    _add_events(connection, task, change.events)
     for config in change.push_configs:
         connection.execute(sql.PUT_CONFIG, config._asdict() | {"task": task, "cursor": change.expected})
     if change.notify:
@@ -388,6 +384,14 @@ def _add(connection: sqlite3.Connection, change: Change, columns: dict[str, Any]
     task: int = connection.execute(sql.ADD_TASK, values).fetchone()[0]
     connection.execute(sql.ADD_SNAPSHOT, values | {"task": task})
     return task
+
+
+def _add_events(connection: sqlite3.Connection, task: int, events: Sequence[Event]) -> None:
+    for start in range(0, len(events), sql.EVENTS_AT_ONCE):
+        values: list[Any] = []
+        for event in events[start : start + sql.EVENTS_AT_ONCE]:
+            values += task, event.sequence, event.body
+        connection.execute(sql.ADD_EVENTS[len(values) // 3], values)
 
 
 def _set(connection: sqlite3.Connection, task: int, columns: dict[str, Any]) -> int:
