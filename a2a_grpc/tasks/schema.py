@@ -8,6 +8,7 @@ context go with it.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from dataclasses import MISSING, fields
 from typing import Any, Final
 
 from a2a_grpc.tasks.state import TERMINAL
@@ -179,16 +180,16 @@ def values_of(scope: Scope, **values: Any) -> dict[str, Any]:
     return {"agent": scope.agent, "tenant": scope.tenant, "owner": scope.owner, **values}
 
 
-def new_task(change: Change, columns: dict[str, Any]) -> dict[str, Any]:
+_UNSAID: Final[dict[str, Any]] = {
+    field.name: field.default for field in fields(TaskRow) if field.default is not MISSING
+}
+"""What is in a new row where the change says nothing."""
+
+
+def new_task(change: Change, columns: Mapping[str, Any]) -> dict[str, Any]:
     """Values of `ADD_TASK` and `ADD_SNAPSHOT` for a change that was admitted with these columns."""
-    row = TaskRow(
-        change.scope,
-        change.task_id,
-        change.context_id,
-        created_ms=change.now_ms,
-        **{"state": 0, "status_ms": 0} | columns,
-    )
-    return values_of(row.scope, **{name: getattr(row, name) for name in (*TASK_COLUMNS, *SNAPSHOT_COLUMNS)})
+    told: dict[str, Any] = {"task_id": change.task_id, "context_id": change.context_id, "created_ms": change.now_ms}
+    return {**values_of(change.scope), **_UNSAID, **told, **columns}
 
 
 # -- tasks and events

@@ -377,10 +377,7 @@ def _commit(connection: sqlite3.Connection, change: Change) -> int:
 
 
 def _add(connection: sqlite3.Connection, change: Change, columns: dict[str, Any]) -> int:
-    row = TaskRow(change.scope, change.task_id, change.context_id, 0, 0, change.now_ms)
-    for name, value in columns.items():
-        setattr(row, name, value)
-    values = values_of(row.scope, **{name: getattr(row, name) for name in (*sql.TASK_COLUMNS, *sql.SNAPSHOT_COLUMNS)})
+    values = sql.new_task(change, columns)
     task: int = connection.execute(sql.ADD_TASK, values).fetchone()[0]
     connection.execute(sql.ADD_SNAPSHOT, values | {"task": task})
     return task
