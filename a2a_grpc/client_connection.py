@@ -22,9 +22,10 @@ with needs("gateway"):
     from h2.config import H2Configuration
     from h2.connection import ConnectionInputs, H2Connection, H2ConnectionStateMachine
     from h2.errors import ErrorCodes
-    from h2.exceptions import ProtocolError
+    from h2.exceptions import NoSuchStreamError, ProtocolError
     from h2.frame_buffer import FrameBuffer
     from h2.settings import SettingCodes, Settings
+    from hpack import Decoder
     from hyperframe.frame import Frame
 
 WINDOW_OF_ALL: Final = 16 * 1024 * 1024
@@ -87,6 +88,15 @@ class _Frames(FrameBuffer):
         return frame
 
 
+class _Headers(Decoder):
+    """Headers as they come, but the length of a body: gRPC knows where its messages end and asks nobody else, while h2
+    would end the connection, and all others on it, for a body of another length."""
+
+    def decode(self, data: bytes, raw: bool = False) -> Any:
+        """All headers but that."""
+        return [pair for pair in super().decode(data, raw) if pair[0] != b"content-length"]
+
+
 class Connection(asyncio.Protocol):
     """One HTTP/2 connection. takes: whether new calls may go over it. lost: done when it is no more."""
 
@@ -98,7 +108,7 @@ class Connection(asyncio.Protocol):
         # A header that may not be there is a matter of its call: h2 would end the connection, and all others with it.
         told |= {"validate_inbound_headers": False, "header_encoding": None}
         self._h2 = _Talk(H2Configuration(client_side=True, **told))
-        self._h2.decoder.max_header_list_size = MOST_HEADERS
+        self._h2.decoder = _Headers(MOST_HEADERS)
         self._h2.state_machine, self._h2.incoming_buffer = _Rules(), _Frames(server=False)
         self._readings: dict[int, Reading] = {}
         self._transport: Any = None
@@ -124,6 +134,8 @@ class Connection(asyncio.Protocol):
         self._h2.local_settings = Settings(client=True, initial_values=wanted)
         self._h2.max_inbound_frame_size = LARGEST_FRAME  # which it takes from settings only when they change
         self._h2.initiate_connection()
+        # What nobody has asked for is refused where it comes all the same: h2 would end the connection.
+        self._h2.local_settings = Settings(client=True, initial_values={**wanted, SettingCodes.ENABLE_PUSH: 1})
         self._h2.increment_flow_control_window(WINDOW_OF_ALL - 65_535)
         self._flush()
         if self._keepalive:
@@ -155,7 +167,8 @@ class Connection(asyncio.Protocol):
         try:
             found = self._h2.receive_data(data)
         except ProtocolError as wrong:
-            self._fail(failure(Status.INTERNAL, f"the server breaks the rules of HTTP/2: {wrong}"))
+            why = f"stream {wrong.stream_id} is not open" if isinstance(wrong, NoSuchStreamError) else wrong
+            self._fail(failure(Status.INTERNAL, f"the server breaks the rules of HTTP/2: {why}"))
             self.close()
             return
         readings, idle = self._readings, len(found)
@@ -258,6 +271,11 @@ class Connection(asyncio.Protocol):
             reading.end(failure(Status.UNAVAILABLE, "the server takes no more calls on this connection"))
         self.retire()
 
+    def _on_push(self, event: Any) -> None:
+        with suppress(ProtocolError):  # it is over already
+            self._h2.reset_stream(event.pushed_stream_id, ErrorCodes.REFUSED_STREAM)
+        _ = self._h2.open_inbound_streams  # counting them forgets those that are over
+
     def _on_settings(self, _: Any) -> None:
         self._h2.encoder.header_table_size = min(self._h2.encoder.header_table_size, LARGEST_TABLE)
         if not self.settled.done():
@@ -345,6 +363,7 @@ _HEARD: Final[Mapping[type, Callable[[Connection, Any], None]]] = {
     events.RemoteSettingsChanged: Connection._on_settings,
     events.WindowUpdated: Connection._on_window,
     events.PingAckReceived: Connection._on_pong,
+    events.PushedStreamReceived: Connection._on_push,
 }
 
 

@@ -375,6 +375,7 @@ class GrpcWire:
             silence = Silence(self._silence, reading.cut)
             try:
                 while found := await reading.messages():
+                    again = False
                     silence.heard()
                     for message in found:
                         yield "", up(operation, read(message))

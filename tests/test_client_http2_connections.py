@@ -190,6 +190,19 @@ async def test_a_call_that_a_leaving_server_did_not_look_at_is_made_again_elsewh
     assert len(peer.talks) == 2
 
 
+async def test_a_call_that_was_answered_is_not_made_again_whatever_a_leaving_server_says() -> None:
+    async def leaves(talk: Talk, stream: int) -> None:
+        talk.head(stream)
+        talk.body(stream, packed(ONE))
+        talk.goaway(0)
+
+    async with told(leaves) as (peer, client):
+        events = client.events("SendStreamingMessage", asking("x"))
+        assert await anext(events) == EVENT
+        assert type(await failure(anext(events))) is errors.UnavailableError
+    assert len(peer.talks) == len(peer.bodies) == 1
+
+
 async def test_a_call_that_nobody_ever_looks_at_fails() -> None:
     async def leaves(talk: Talk, stream: int) -> None:
         talk.goaway(0)

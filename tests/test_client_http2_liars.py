@@ -3,6 +3,8 @@ than is set."""
 
 import asyncio
 import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ import uvloop
 from h2.settings import SettingCodes
 
 from a2a_grpc import client_connection, client_http2, errors
+from a2a_grpc.client import Client
 from a2a_grpc.testing import until
 from tests.fronts import PATIENCE, asking, failure
 from tests.http2_peers import HEAD, Peer, Talk, packed
@@ -77,6 +80,116 @@ async def test_a_header_that_may_not_be_there_is_a_matter_of_its_call(name: byte
         go.set()
         assert [event async for event in another] == []
     assert len(peer.talks) == 1
+
+
+@asynccontextmanager
+async def beside_another(say: Say, streams: str) -> AsyncIterator[Client]:
+    """A client of a peer that says that to every call; another stream on the same connection goes on to its end."""
+    go = asyncio.Event()
+
+    async def holds(talk: Talk, stream: int) -> None:
+        talk.head(stream)
+        talk.body(stream, packed(ONE))
+        await go.wait()
+        talk.body(stream, packed(ONE))
+        talk.tail(stream)
+
+    async with told(holds, streams) as (peer, client):
+        another = client.events("SendStreamingMessage", asking("x"))
+        await anext(another)
+        peer.answer = say
+        yield client
+        go.set()
+        assert [event async for event in another] == [EVENT]
+    assert len(peer.talks) == 1
+
+
+@BOTH
+@pytest.mark.parametrize("lengths", [("0",), ("3",), ("9999",), ("x",), ("",), ("-1",), ("4", "5"), ("1" * 5_000,)])
+async def test_a_length_of_an_answer_that_is_not_so_means_nothing(lengths: tuple[str, ...], streams: str) -> None:
+    async def say(talk: Talk, stream: int) -> None:
+        talk.head(stream, (*HEAD, *(("content-length", length) for length in lengths)))
+        talk.body(stream, packed(ONE))
+        talk.tail(stream)
+
+    async with beside_another(say, streams) as client:
+        assert await read(client) == [EVENT]
+
+
+async def test_an_answer_that_ends_before_its_length_has_no_status() -> None:
+    async def say(talk: Talk, stream: int) -> None:
+        talk.head(stream, (*HEAD, ("content-length", "9999")))
+        talk.body(stream, packed(ONE), end_stream=True)
+
+    async with beside_another(say, "h2") as client:
+        assert "no status" in (await failure(read(client))).message
+
+
+def pushes(stream: int, pushed: int, answer: bytes) -> bytes:
+    """Frames of a stream that nobody has asked for, and, if there is an answer, of that."""
+    asked = b"".join(
+        b"\0" + string(b":" + name) + string(b"x") for name in (b"method", b"path", b"scheme", b"authority")
+    )
+    said = [(5, 4, stream, pushed.to_bytes(4, "big") + asked)]
+    if answer:
+        said += [(1, 4, pushed, b"\x88"), (0, 1, pushed, answer)]
+    return b"".join(
+        len(text).to_bytes(3, "big") + bytes([kind, flags]) + ident.to_bytes(4, "big") + text
+        for kind, flags, ident, text in said
+    )
+
+
+@BOTH
+@pytest.mark.parametrize("answer", [b"", packed(ONE)])
+async def test_what_nobody_asked_for_is_not_read_and_the_answer_goes_on(answer: bytes, streams: str) -> None:
+    async def say(talk: Talk, stream: int) -> None:
+        talk.head(stream)
+        talk.transport.write(pushes(stream, 2, answer))
+        talk.body(stream, packed(ONE))
+        talk.tail(stream)
+
+    async with beside_another(say, streams) as client:
+        assert await read(client) == [EVENT]
+
+
+async def test_what_nobody_asked_for_is_refused_and_forgotten() -> None:
+    async def say(talk: Talk, stream: int) -> None:
+        talk.head(stream)
+        for pushed in range(2, 1_002, 2):
+            talk.transport.write(pushes(stream, pushed, b""))
+        talk.body(stream, packed(ONE))
+
+    answers = bytearray()
+    async with told(say) as (peer, client):
+        events = client.events("SendStreamingMessage", asking("x"))
+        talk_of = peer.talk
+
+        class Listening(talk_of):  # type: ignore[misc, valid-type]
+            def data_received(self, data: bytes) -> None:
+                answers.extend(data)
+                super().data_received(data)
+
+        peer.talk = Listening
+        await anext(events)
+        refused = [b"\0\0\4\3\0" + pushed.to_bytes(4, "big") + b"\0\0\0\7" for pushed in range(2, 1_002, 2)]
+        await until(lambda: all(frame in answers for frame in refused))
+        (connection,) = client.wire._begin.__self__._left  # type: ignore[attr-defined]
+        assert len(connection._h2.streams) <= 2
+        await events.aclose()
+
+
+async def test_it_is_told_of_which_stream_a_server_speaks_that_is_not_open() -> None:
+    async def say(talk: Talk, stream: int) -> None:
+        await good(talk, stream)
+        talk.raw(8, 0, stream + 100, b"\0\0\0\1")
+
+    async with told(begins(packed(ONE))) as (peer, client):
+        events = client.events("SendStreamingMessage", asking("x"))
+        await anext(events)
+        peer.answer = say
+        reading = asyncio.create_task(failure(anext(events)))
+        await asyncio.gather(read(client), return_exceptions=True)
+        assert "stream 103 is not open" in (await reading).message
 
 
 async def test_headers_without_end_are_no_answer() -> None:
