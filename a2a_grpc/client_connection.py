@@ -113,7 +113,7 @@ class Connection(asyncio.Protocol):
         self._readings: dict[int, Reading] = {}
         self._transport: Any = None
         self._arrived, self._idle, self._since = 0, 0, 0.0
-        self._quiet = self._paused = False
+        self._heard, self._paused = 0.0, False
         self._timer: asyncio.TimerHandle | None = None
         self._moved, self._freed = asyncio.Event(), asyncio.Event()
         self.settled: asyncio.Future[None] = self._loop.create_future()
@@ -159,7 +159,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take what has come."""
-        self._quiet = False
+        self._heard = self._loop.time()
         if data[:5] == b"HTTP/" and not self.settled.done():  # which h2 takes for the head of a very large frame
             self._fail(failure(Status.UNAVAILABLE, "the server speaks HTTP/1"))
             self._transport.abort()
@@ -215,16 +215,16 @@ class Connection(asyncio.Protocol):
 
     def _look(self) -> None:
         """Try a connection in use that has been quiet by a ping, and give it up when even then it stays so."""
-        self._timer = self._loop.call_later(self._keepalive, self._look)
-        if self._quiet and self._readings:
-            self._h2.ping(b"a2a-grpc")
-            self._flush()
-            self._timer.cancel()
-            self._timer = self._loop.call_later(client_auth.PING_TIMEOUT_MS / 1000, self._judge)
-        self._quiet = True
+        left = self._heard + self._keepalive - self._loop.time()
+        if left > 0 or not self._readings:
+            self._timer = self._loop.call_later(left if left > 0 else self._keepalive, self._look)
+            return
+        self._h2.ping(b"a2a-grpc")
+        self._flush()
+        self._timer = self._loop.call_later(client_auth.PING_TIMEOUT_MS / 1000, self._judge, self._heard)
 
-    def _judge(self) -> None:
-        if self._quiet:
+    def _judge(self, before: float) -> None:
+        if self._heard == before:
             self._fail(failure(Status.UNAVAILABLE, "a ping was not answered"))
             self._transport.abort()
         else:
@@ -233,7 +233,7 @@ class Connection(asyncio.Protocol):
     def _on_pong(self, _: Any) -> None:
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = self._loop.call_later(self._keepalive, self._look)
+            self._look()
 
     def close(self) -> None:
         """End the connection, and every call on it."""
