@@ -86,9 +86,9 @@ class Http2:
         sent = [(name, text(value)) for name, value in headers if name not in _OURS]
         in_vain = 0
         while True:
-            connection = await self._connection(turn)
             try:
                 async with timeout_at(until):
+                    connection = await self._connection(turn)
                     if not await connection.room():
                         if (in_vain := in_vain + 1) > 4:
                             raise ConnectionError("the server takes no calls")
@@ -155,7 +155,8 @@ class Http2:
                 await connection.settled
         except (OSError, ValueError, asyncio.TimeoutError) as wrong:
             connection.abort()
-            self._away, self._until = str(wrong) or type(wrong).__name__, loop.time() + PAUSE
+            self._away = str(wrong) or f"nobody has answered in {CONNECT_SECONDS:g} seconds"
+            self._until = loop.time() + PAUSE
             raise ConnectionError(self._away) from wrong
         except BaseException:
             connection.abort()

@@ -36,6 +36,7 @@ from a2a_grpc.errors import (
     scrubbed,
 )
 from a2a_grpc.methods import METHODS
+from a2a_grpc.python310_asyncio import timeout_at
 from a2a_grpc.v03_names import METHOD_NAMES
 
 PIECE: Final = 1024 * 1024
@@ -63,6 +64,8 @@ BINARY: Final = "-bin"
 """How names of metadata end whose values gRPC takes as bytes."""
 
 _A_DAY: Final = 86_400.0
+_ASKING: Final = 1.0
+"""Seconds in which a channel says why it is not connected."""
 
 _TOO_LARGE: Final = "CLIENT: Received message larger than max"
 """What the library itself says, in the name of nobody, of a message that is not read."""
@@ -322,7 +325,7 @@ class GrpcWire:
 
     async def unary(self, operation: str, request: Message, headers: Mapping[str, str]) -> Any:
         """One call, one answer."""
-        call = self._call(operation, request, headers, await self._connected())
+        _, call = await self._call(operation, request, headers)
         try:
             return self._up(operation, await call)
         except grpc.aio.AioRpcError as fault:
@@ -339,8 +342,7 @@ class GrpcWire:
     async def _one_by_one(
         self, operation: str, request: Message, headers: Mapping[str, str]
     ) -> AsyncGenerator[tuple[str, v1.StreamResponse], None]:
-        way = await self._connected()
-        call = self._call(operation, request, headers, way)
+        way, call = await self._call(operation, request, headers)
         silence = Silence(self._silence, call.cancel)
         try:
             async for event in call:
@@ -406,24 +408,32 @@ class GrpcWire:
             if told is not None and told.status == health_pb2.HealthCheckResponse.NOT_SERVING:  # None: no answer at all
                 raise UnavailableError(f"{self._url} says that it takes no calls")
 
-    async def _connected(self) -> tuple[grpc.aio.Channel, Any]:
-        """The way of the next call, once it is connected."""
+    async def _connected(self, until: float | None = None) -> tuple[grpc.aio.Channel, Any]:
+        """The way of the next call, once it is connected; until: when the call is over, by the clock of the loop."""
         way = self._ways[next(self._turns)]
         channel = way[0]
         state = channel.get_state(try_to_connect=True)
         while state in (grpc.ChannelConnectivity.IDLE, grpc.ChannelConnectivity.CONNECTING):
-            await channel.wait_for_state_change(state)
+            try:
+                async with timeout_at(until):
+                    await channel.wait_for_state_change(state)
+            except TimeoutError:
+                raise errors.InternalError("Deadline Exceeded") from None
             state = channel.get_state(try_to_connect=True)
         if state is not grpc.ChannelConnectivity.READY:
-            raise ConnectionError(scrubbed(f"cannot connect to {self._url}"))
+            raise ConnectionError(scrubbed(f"cannot connect to {self._url}: {await _why(channel)}"))
         return way
 
-    def _call(self, operation: str, request: Message, headers: Mapping[str, str], way: tuple[Any, Any]) -> Any:
-        told: dict[str, Any] = {}
-        told["metadata"], told["timeout"] = _beside(headers)
+    async def _call(self, operation: str, request: Message, headers: Mapping[str, str]) -> tuple[Any, Any]:
+        """The way of a call, and the call; the time to connect is part of its own."""
+        metadata, seconds = _beside(headers)
+        clock = asyncio.get_running_loop().time
+        until = None if seconds is None else clock() + seconds
+        way = await self._connected(until)
+        told: dict[str, Any] = {"metadata": metadata, "timeout": None if until is None else max(0.001, until - clock())}
         if self._version == V1:
-            return getattr(way[1], operation)(request, **told)
-        return getattr(way[1], METHOD_NAMES[operation])(v03.down_request(request), **told)
+            return way, getattr(way[1], operation)(request, **told)
+        return way, getattr(way[1], METHOD_NAMES[operation])(v03.down_request(request), **told)
 
     def _up(self, operation: str, answer: Message | None) -> Any:
         if answer is None:  # which is what the library makes of bytes that it cannot read
@@ -431,6 +441,15 @@ class GrpcWire:
         if self._version == V1:
             return answer
         return v03.up_event(answer) if METHODS[V1][operation].streaming else v03.up_result(operation, answer)
+
+
+async def _why(channel: grpc.aio.Channel) -> str:
+    """Why a channel is not connected, which it tells to calls alone; those fail at once."""
+    try:
+        await channel.unary_unary(HEALTH)(b"", timeout=_ASKING)
+    except grpc.aio.AioRpcError as fault:
+        return str(fault.details() or fault.code().name)
+    return "it was away a moment ago"
 
 
 def _beside(headers: Mapping[str, str]) -> tuple[tuple[tuple[str, str | bytes], ...], float | None]:

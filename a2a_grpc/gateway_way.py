@@ -174,7 +174,7 @@ class Way:
             if told != self._told:
                 log.error("a look at the upstream %s failed", scrubbed(self._url), exc_info=fault)
         elif told != self._told:
-            why = scrubbed(fault.__cause__ or fault)
+            why = scrubbed(fault.__cause__ or fault) or f"nobody has answered in {LOOK_SECONDS:g} seconds"
             log.warning("the upstream %s cannot be reached: %s", scrubbed(self._url), why)
 
     # -- calls
