@@ -49,6 +49,9 @@ MOST_UNSENT: Final = 4 * 1024 * 1024
 MOST_IDLE: Final = 20_000
 """Frames a second that say nothing: with more the connection is given up, since reading them is all that is done."""
 
+MOST_PUSHED: Final = 1_000
+"""Streams that nobody has asked for: with more the connection is given up, since each is kept until the next call."""
+
 LAST_WORDS: Final = 1.0
 """Seconds that a connection has to be closed in order."""
 
@@ -113,7 +116,7 @@ class Connection(asyncio.Protocol):
         self._readings: dict[int, Reading] = {}
         self._transport: Any = None
         self._arrived, self._idle, self._since = 0, 0, 0.0
-        self._heard, self._paused = 0.0, False
+        self._heard, self._pushed, self._paused = 0.0, 0, False
         self._timer: asyncio.TimerHandle | None = None
         self._moved, self._freed = asyncio.Event(), asyncio.Event()
         self.settled: asyncio.Future[None] = self._loop.create_future()
@@ -274,7 +277,10 @@ class Connection(asyncio.Protocol):
     def _on_push(self, event: Any) -> None:
         with suppress(ProtocolError):  # it is over already
             self._h2.reset_stream(event.pushed_stream_id, ErrorCodes.REFUSED_STREAM)
-        _ = self._h2.open_inbound_streams  # counting them forgets those that are over
+        self._pushed += 1
+        if self._pushed > MOST_PUSHED:
+            self._fail(failure(Status.INTERNAL, "the server sends too much that nobody has asked for"))
+            self._transport.abort()
 
     def _on_settings(self, _: Any) -> None:
         self._h2.encoder.header_table_size = min(self._h2.encoder.header_table_size, LARGEST_TABLE)

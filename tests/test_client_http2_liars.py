@@ -152,30 +152,31 @@ async def test_what_nobody_asked_for_is_not_read_and_the_answer_goes_on(answer: 
         assert await read(client) == [EVENT]
 
 
-async def test_what_nobody_asked_for_is_refused_and_forgotten() -> None:
+async def test_what_nobody_asked_for_is_refused_until_it_is_too_much() -> None:
     async def say(talk: Talk, stream: int) -> None:
         talk.head(stream)
-        for pushed in range(2, 1_002, 2):
+        for pushed in range(2, 2 * client_connection.MOST_PUSHED + 2, 2):
             talk.transport.write(pushes(stream, pushed, b""))
         talk.body(stream, packed(ONE))
+        await go.wait()
+        talk.transport.write(pushes(stream, 2 * client_connection.MOST_PUSHED + 2, b""))
 
-    answers = bytearray()
+    class Listening(Talk):
+        def data_received(self, data: bytes) -> None:
+            answers.extend(data)
+            super().data_received(data)
+
+    answers, go = bytearray(), asyncio.Event()
     async with told(say) as (peer, client):
-        events = client.events("SendStreamingMessage", asking("x"))
-        talk_of = peer.talk
-
-        class Listening(talk_of):  # type: ignore[misc, valid-type]
-            def data_received(self, data: bytes) -> None:
-                answers.extend(data)
-                super().data_received(data)
-
         peer.talk = Listening
+        events = client.events("SendStreamingMessage", asking("x"))
         await anext(events)
-        refused = [b"\0\0\4\3\0" + pushed.to_bytes(4, "big") + b"\0\0\0\7" for pushed in range(2, 1_002, 2)]
-        await until(lambda: all(frame in answers for frame in refused))
-        (connection,) = client.wire._begin.__self__._left  # type: ignore[attr-defined]
-        assert len(connection._h2.streams) <= 2
-        await events.aclose()
+        for pushed in (2, 2 * client_connection.MOST_PUSHED):
+            refused = b"\0\0\4\3\0" + pushed.to_bytes(4, "big") + b"\0\0\0\7"
+            await until(lambda frame=refused: frame in answers)  # type: ignore[misc]
+        go.set()
+        fault = await failure(anext(events))
+        assert type(fault) is errors.InternalError and "nobody has asked for" in fault.message
 
 
 async def test_it_is_told_of_which_stream_a_server_speaks_that_is_not_open() -> None:
