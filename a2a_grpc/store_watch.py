@@ -21,7 +21,8 @@ PATIENCE_SECONDS: Final = 3.0
 """The longest that one look may take."""
 
 AWAY_SECONDS: Final = 6.0
-"""How long no look may have succeeded before one more that fails says that the store is away."""
+"""How long no look may have succeeded before one more that fails says that the store is away: never the first that
+fails, as this process itself may have stood still for as long."""
 
 
 class StoreWatch:
@@ -48,14 +49,15 @@ class StoreWatch:
                 await watcher
 
     async def _watch(self) -> None:
+        fault: BaseException | None = None
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            fault, now = await self._look(), asyncio.get_running_loop().time()
+            before, fault, now = fault, await self._look(), asyncio.get_running_loop().time()
             if fault is None:
                 if self.away:
                     log.warning("the store can be reached again")
                 self._seen, self.away = now, False
-            elif not self.away and now - self._seen > AWAY_SECONDS:
+            elif before is not None and not self.away and now - self._seen > AWAY_SECONDS:
                 self.away, why = True, str(fault) or type(fault).__name__
                 log.error("the store cannot be reached, new work is not welcome: %s", why)
 

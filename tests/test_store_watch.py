@@ -69,9 +69,14 @@ class Moody(MemoryStore):
         return {}
 
 
-async def test_a_look_that_fails_alone_says_nothing_and_none_ends_the_looking(hurried: None, caplog: Any) -> None:
-    strange: list[BaseException | None] = [OSError("gone"), None, asyncio.CancelledError(), KeyError("odd"), None]
-    store, seen = Moody(*strange), set()
+@pytest.mark.parametrize("away", [0.0, 60.0])
+async def test_a_look_that_fails_alone_says_nothing_and_none_ends_the_looking(
+    hurried: None, caplog: Any, monkeypatch: pytest.MonkeyPatch, away: float
+) -> None:
+    """Nor does it if the last one that did not is long ago: it is who looks that stood still."""
+    monkeypatch.setattr(store_watch, "AWAY_SECONDS", away)
+    alone: list[BaseException | None] = [OSError("gone"), None, asyncio.CancelledError(), None, KeyError("odd"), None]
+    store, seen = Moody(*alone, *[OSError("gone"), OSError("gone"), None] * (away > 0)), set()
     watch = StoreWatch(store)
     watch.open()
     async with asyncio.timeout(30):
@@ -79,6 +84,7 @@ async def test_a_look_that_fails_alone_says_nothing_and_none_ends_the_looking(hu
             seen.add(watch.away)
             await asyncio.sleep(0.01)
     assert seen == {False} and not caplog.records
+    monkeypatch.setattr(store_watch, "AWAY_SECONDS", 0.0)
     store.moods = [asyncpg.InterfaceError("the connection is closed")] * 50
     await until(lambda: watch.away)
     store.moods.clear()
