@@ -41,7 +41,10 @@ from tests.turns import (
     until,
 )
 
-LEASE = 0.3
+LEASE = 30.0
+"""Seconds that no pause of the machine lasts: a turn is lost where a test wants that."""
+SHORT = 1.5
+"""Of replicas that die, and are waited for."""
 
 
 class Shared(MemoryStore):
@@ -155,7 +158,7 @@ async def test_a_cancel_at_another_replica_stops_the_turn(shared: Store) -> None
         finally:
             seen.append(task.cancel_metadata)
 
-    async with replicas(waits, shared, shared, lease=30.0) as (one, two):
+    async with replicas(waits, shared, shared) as (one, two):
         started = await begin(one)
         request = v1.CancelTaskRequest(id=started.task_id)
         request.metadata["why"] = "k"
@@ -176,7 +179,7 @@ async def test_a_cancel_arrives_without_hints_too(shared: Store) -> None:
 
 @pytest.mark.requirement("BL-08", "BL-48", "SUB-09")
 async def test_the_task_of_a_dead_replica_fails_with_a_reason(shared: Store) -> None:
-    async with replicas(forever, shared, shared) as (one, two):
+    async with replicas(forever, shared, shared, lease=SHORT) as (one, two):
         started = await begin(one)
         reader = asyncio.ensure_future(read(two, started.task_id))
         await until(lambda: two.feeds.readers)
@@ -188,7 +191,7 @@ async def test_the_task_of_a_dead_replica_fails_with_a_reason(shared: Store) -> 
 
 @pytest.mark.requirement("BL-48", "OP-CANCEL-04")
 async def test_canceling_the_task_of_a_dead_replica_settles_it(shared: Store) -> None:
-    async with replicas(forever, shared, shared, lease=1.0) as (one, two):
+    async with replicas(forever, shared, shared, lease=SHORT) as (one, two):
         started = await begin(one)
         await die(one)
         task = await asyncio.wait_for(two.cancel(ALICE, started.task_id, v1.CancelTaskRequest()), 10)
@@ -210,7 +213,7 @@ async def test_a_lost_turn_is_run_again_where_the_agent_says_so(shared: Store) -
 
     again = agent(tries, rerun_lost_turns=True)
     bus = LocalBus()
-    settings = Options(store="memory:", lease=LEASE, deduplicate="off")
+    settings = Options(store="memory:", lease=SHORT, deduplicate="off")
     one, two = (Engine(shared, bus, {"": again}, settings) for _ in range(2))
     await one.start()
     await two.start()
@@ -256,12 +259,12 @@ async def test_a_restart_settles_what_ran_and_keeps_what_waits(store: Store) -> 
             return await task.ask("which?")
         return task.answer or await forever(task)
 
-    first = Engine(store, LocalBus(), {"": agent(either)}, Options(store="memory:", lease=LEASE))
+    first = Engine(store, LocalBus(), {"": agent(either)}, Options(store="memory:", lease=SHORT))
     await first.start()
     waiting = (await send(first, "ask")).task
     started = await begin(first, "run", message_id="2")
     await die(first)
-    async with engine(store, either, lease=LEASE) as made:
+    async with engine(store, either, lease=SHORT) as made:
         assert (await asyncio.wait_for(made.settled(ALICE, started.task_id), 10)).task.status.state == FAILED
         assert (await made.view(ALICE, waiting.id)).task == waiting
         assert texts((await send(made, "blue", waiting.id)).task) == ["blue"]
@@ -283,7 +286,7 @@ async def test_a_replica_that_cannot_renew_stops_before_its_lease_ends(
         finally:
             stopped.append(time.time() * 1000)
 
-    async with replicas(waits, cut, whole, lease=0.6) as (one, two):
+    async with replicas(waits, cut, whole, lease=4 * SHORT) as (one, two):
         started = await begin(one)
         cut.__dict__["cut"] = True
         assert states(await asyncio.wait_for(read(two, started.task_id), 10))[-1] == FAILED
@@ -332,7 +335,7 @@ async def test_a_replica_that_lost_its_task_writes_nothing_more(caplog: pytest.L
         await task.add_artifact("late")
 
     whole = Shared()
-    async with replicas(late, whole, whole, lease=30.0) as (one, two):
+    async with replicas(late, whole, whole) as (one, two):
         started = await begin(one)
         row = await whole.task(ALICE, started.task_id)
         assert row is not None
@@ -355,7 +358,7 @@ async def test_a_function_whose_task_was_taken_over_is_stopped() -> None:
             stopped.set()
 
     whole = Shared()
-    async with replicas(waits, whole, whole, lease=0.6) as (one, two):
+    async with replicas(waits, whole, whole, lease=2 * SHORT) as (one, two):
         started = await begin(one)
         await until(lambda: started.turn and started.turn.durable == 2)  # nothing of it is on its way any more
         row = await whole.task(ALICE, started.task_id)

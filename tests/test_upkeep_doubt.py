@@ -12,7 +12,7 @@ from a2a_grpc.tasks.postgres import PostgresStore
 from a2a_grpc.tasks.start import now_ms
 from a2a_grpc.tasks.store import Change, LeaseTaken, Unreached
 from tests.stores import ANN, create, postgres_url
-from tests.test_upkeep import Shared, replicas
+from tests.test_upkeep import LEASE, SHORT, Shared, replicas
 from tests.turns import ALICE, agent, begin, read, send, texts, until
 
 
@@ -41,7 +41,7 @@ async def test_a_turn_whose_end_is_stored_but_not_yet_answered_is_not_lost(caplo
     async def ends(task: TaskHandle) -> str:
         return "all of it"
 
-    async with replicas(ends, Late()) as (one,):
+    async with replicas(ends, Late(), lease=SHORT) as (one,):
         view = await asyncio.wait_for(send(one), 10)
         assert texts(view.task) == ["all of it"] and "late events dropped" not in caplog.text
 
@@ -61,12 +61,12 @@ async def test_a_replica_that_slept_through_its_lease_tells_what_others_made_of_
 
     whole = Shared()
     rerunning = agent(play, rerun_lost_turns=True)
-    async with replicas(rerunning, whole, whole, lease=30.0) as (one, two):
+    async with replicas(rerunning, whole, whole, lease=LEASE) as (one, two):
         started = await begin(one)
         await until(lambda: one._runtime.turns[started.task_id].durable == 2)
         row = await whole.task(ALICE, started.task_id)
         assert row is not None
-        one._runtime.turns[started.task_id].leased -= 30.0  # as if it had slept
+        one._runtime.turns[started.task_id].leased -= LEASE  # as if it had slept
         await whole.renew(row.holder, 0, {row.task_id: row.token})
         await until(lambda: two.running)
         ask.set()
@@ -100,7 +100,7 @@ async def test_a_turn_whose_row_cannot_be_reached_stops_alone() -> None:
         return task.text
 
     whole = Stuck()
-    async with replicas(works, whole, whole, lease=0.6) as (one, two):
+    async with replicas(works, whole, whole, lease=2 * SHORT) as (one, two):
         stuck, free = await begin(one, "stuck", message_id="1"), await begin(one, "free", message_id="2")
         whole.task_id = stuck.task_id
         assert texts((await asyncio.wait_for(two.settled(ALICE, stuck.task_id), 10)).task) == []
