@@ -105,6 +105,12 @@ async def serving(folder: Path, *words: str, **more: str) -> AsyncIterator[Servi
         await process.communicate()
 
 
+def catches(pid: int, number: int) -> bool:
+    """Whether a process has a handler of its own for a signal."""
+    [mask] = [line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigCgt:")]
+    return bool(int(mask.split()[1], 16) >> (number - 1) & 1)
+
+
 async def client(url: str, binding: str, **settings: Any) -> Client:
     """A client that is told the number of each event and gives up when nothing comes for PATIENCE seconds."""
     return await Client.connect(

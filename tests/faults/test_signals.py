@@ -23,6 +23,7 @@ from tests.faults.processes import (
     Dialed,
     Serving,
     at_work,
+    catches,
     channel_to,
     clients,
     dial,
@@ -44,14 +45,14 @@ SPARE = 15.0
 
 
 async def begin(agents: dict[str, Client], text: str) -> list[str]:
-    """Start some tasks; their ids, once they are at work."""
+    """Start some tasks; their ids."""
     sent = [agents[GRPC].send(message(text, now=True)) for _ in range(TURNS)]
     return [answer.task.id for answer in await within(asyncio.gather(*sent))]
 
 
-async def read_sse(dialed: Dialed, rpc: bool) -> list[dict[str, Any]]:
-    """The JSON of each event of a stream whose body must end as HTTP wants it."""
-    raw = await within(dialed.reader.read())
+async def read_sse(dialed: Dialed, begun: bytes, rpc: bool) -> list[dict[str, Any]]:
+    """The JSON of each event of a stream whose body must end as HTTP wants it. begun: what was read of it before."""
+    raw = begun + await within(dialed.reader.read())
     dialed.drop()
     head, _, body = raw.partition(b"\r\n\r\n")
     assert b"text/event-stream" in head
@@ -82,6 +83,7 @@ class Readers:
 
     def __init__(self) -> None:
         self._dialed: list[tuple[str, Dialed]] = []
+        self._begun: list[bytes] = []
         self._calls: list[Any] = []
 
     async def subscribe(self, server: Serving, channel: grpc.aio.Channel, tasks: Sequence[str]) -> None:
@@ -93,10 +95,17 @@ class Readers:
             self._calls.append(stub.SubscribeToTask(request))
         for call in self._calls:
             assert (await within(call.read())).HasField("task")
+        for _, dialed in self._dialed:
+            self._begun.append(await within(dialed.reader.readuntil(b"data: ")))
 
     async def read(self) -> tuple[list[list[dict[str, Any]]], list[Any]]:
         """What each reader has got at the end, on HTTP and on gRPC."""
-        sse_ends = await asyncio.gather(*(read_sse(dialed, binding == JSONRPC) for binding, dialed in self._dialed))
+        sse_ends = await asyncio.gather(
+            *(
+                read_sse(dialed, begun, binding == JSONRPC)
+                for (binding, dialed), begun in zip(self._dialed, self._begun, strict=True)
+            )
+        )
         return sse_ends, await within(asyncio.gather(*map(read_grpc, self._calls)))
 
 
@@ -144,6 +153,7 @@ async def test_a_stopping_server_is_not_ready_and_takes_nothing_new(tmp_path: Pa
     async with serving(tmp_path, "--grace", "600") as server, clients(server) as agents:
         async with channel_to(server.grpc) as channel:
             task = (await agents[GRPC].send(message("sleep 600", now=True))).task
+            await at_work(agents, 1)
             await stopping(server)
             assert await fetch(server.url, READY) == 503 and await fetch(server.url, HEALTH) == 200
             assert {type(fault) for fault in await refused(agents)} == {UnavailableError}
@@ -294,7 +304,9 @@ async def test_a_second_signal_ends_the_process_even_while_an_agent_holds_the_lo
             while "event loop is held" not in server.log:  # noqa: ASYNC110 - another process's log
                 await asyncio.sleep(0.1)
         server.process.send_signal(signal.SIGTERM)
-        await asyncio.sleep(0.1)  # two signals at once may arrive as one
+        async with asyncio.timeout(PATIENCE):
+            while catches(server.process.pid, signal.SIGTERM):  # noqa: ASYNC110 - two at once may arrive as one
+                await asyncio.sleep(0.02)
         server.process.send_signal(signal.SIGTERM)
         assert await server.exit_code() == -signal.SIGTERM
         call.cancel()
