@@ -124,11 +124,16 @@ for name in sys.argv[1:]:
 """
 
 
+SHARES = 8
+"""Parts that the modules are imported in: each begins anew, and all at once take a slow machine minutes."""
+
+
 @pytest.mark.requirement("BL-43")
-def test_every_module_can_be_imported_alone() -> None:
+@pytest.mark.parametrize("share", range(SHARES))
+def test_every_module_can_be_imported_alone(share: int) -> None:
     left_out = {"__main__"} if find_spec("pyvoy") else {"__main__", "envoy"}  # which comes with make interop-setup
     names = [f"a2a_grpc.{name}".rstrip(".") for name in modules() if name not in left_out]
-    done = fresh_python(ALONE, *names)
+    done = fresh_python(ALONE, *names[share::SHARES])
     assert not done.returncode, done.stderr
     expect_none(done.stdout.splitlines())
 
