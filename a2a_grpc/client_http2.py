@@ -75,12 +75,14 @@ class Http2:
         self._ways: list[asyncio.Task[Connection] | None] = [None] * count
         self._left: set[Connection] = set()
         self._away, self._until = "", 0.0
+        self._closed = False
 
     async def call(
         self, path: str, headers: Iterable[tuple[str, str | bytes]], body: bytes, seconds: float | None
     ) -> Reading:
         """Begin a call with one message. headers: beside those that every call has. seconds: until its deadline, None
-        for none. Raises ConnectionError when the server cannot be reached, AioRpcError when it has no room in time."""
+        for none. Raises ConnectionError when the server cannot be reached, AioRpcError when it has no room in time, and
+        after the end."""
         loop, turn = asyncio.get_running_loop(), next(self._turns)
         until = None if seconds is None else loop.time() + seconds
         sent = [(name, text(value)) for name, value in headers if name not in _OURS]
@@ -108,7 +110,8 @@ class Http2:
             return reading
 
     async def close(self) -> None:
-        """Let go of all connections; calls that they carry end."""
+        """Let go of all connections, and make no more; calls that they carry end."""
+        self._closed = True
         for way in self._ways:
             if way is not None:
                 way.cancel()
@@ -122,6 +125,8 @@ class Http2:
 
     async def _connection(self, turn: int) -> Connection:
         """The connection whose turn it is; those who want it together make it together."""
+        if self._closed:
+            raise failure(Status.UNAVAILABLE, "the connection was closed")
         way = self._ways[turn]
         if way is None or (way.done() and (way.cancelled() or way.exception() or not way.result().takes)):
             if asyncio.get_running_loop().time() < self._until:

@@ -449,6 +449,8 @@ async def _why(channel: grpc.aio.Channel) -> str:
         await channel.unary_unary(HEALTH)(b"", timeout=_ASKING)
     except grpc.aio.AioRpcError as fault:
         return str(fault.details() or fault.code().name)
+    except grpc.aio.UsageError:
+        return "it was closed"
     return "it was away a moment ago"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from a2a_stubs import v1
+from h2.settings import SettingCodes
 
 from a2a_grpc import errors, gateway_way
 from a2a_grpc.call import GRPC, JSONRPC, REST, V1
@@ -16,9 +17,10 @@ from a2a_grpc.client import Client
 from a2a_grpc.client_auth import Channel
 from a2a_grpc.testing import serve, until
 from tests.fronts import PATIENCE, asking, failure, gateway, make_agent, wire_of
-from tests.http2_peers import Peer, Talk
-from tests.test_client_http2 import BOTH, EVENT, calling, good, read
+from tests.http2_peers import Peer, Talk, packed
+from tests.test_client_http2 import BOTH, EVENT, ONE, begins, calling, good, read
 
+STREAM = "SendStreamingMessage"
 SOON = 5.0
 """Seconds in which a call is surely over that had a moment; to connect may take 20."""
 
@@ -99,6 +101,31 @@ async def test_a_caller_of_a_gateway_waits_no_longer_for_an_agent_that_is_not_re
                 for call in (client.get("t"), anext(client.stream(asking("x")))):
                     with pytest.raises(TimeoutError):
                         await call
+
+
+@BOTH
+async def test_a_client_that_was_closed_meanwhile_makes_no_connection_for_who_still_calls(streams: str) -> None:
+    peer = Peer(good)
+    async with peer.listening() as address, calling(address, streams) as client:
+        wire = client.wire
+        assert await read(client) == [EVENT]
+        await client.close()
+        before = len(peer.talks)
+        for call in (wire.unary("GetTask", v1.GetTaskRequest(id="t"), {}), anext(wire.stream(STREAM, asking("x"), {}))):
+            with pytest.raises((ConnectionError, errors.UnavailableError), match="closed"):
+                await call
+        assert len(peer.talks) == before
+
+
+async def test_who_waits_for_room_on_a_connection_that_is_closed_waits_for_no_other() -> None:
+    peer = Peer(begins(packed(ONE)), {SettingCodes.MAX_CONCURRENT_STREAMS: 1})
+    async with peer.listening() as address, calling(address) as client:
+        await anext(client.events(STREAM, asking("x")))
+        waiting = [asyncio.create_task(failure(read(client))) for _ in range(3)]
+        await asyncio.sleep(0.05)
+        await client.close()
+        assert {type(await each) for each in waiting} == {errors.UnavailableError}
+        assert len(peer.talks) == 1
 
 
 async def hurried(client: Client, binding: str, operation: int) -> None:
