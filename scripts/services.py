@@ -46,11 +46,13 @@ def find(name: str, package: str) -> str:
 
 
 def free_port() -> int:
-    """A loopback port that nobody listens on."""
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A loopback port that nobody listens on, below those that a system gives away by itself: no connection and no
+    other server is likely to have it by the time that somebody is told to listen there."""
+    while True:
+        port = 20_000 + secrets.randbelow(12_000)
+        with closing(socket.socket()) as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def answers(port: int) -> bool:

@@ -22,6 +22,7 @@ from a2a_grpc.client_reading import WINDOW
 from a2a_grpc.commands import gateway as command
 from a2a_grpc.gateway import Upstream
 from a2a_grpc.testing import until
+from scripts.services import free_port
 from tests.fakes import status
 from tests.fronts import PATIENCE, asking, failure, gateway, stands_still, wire_of
 from tests.http2_peers import HEAD, Peer, Talk, packed
@@ -257,13 +258,11 @@ async def test_a_connection_that_was_lost_while_nobody_used_it_is_made_anew(stre
 
 
 async def test_nobody_there_is_no_connection_and_somebody_later_is_one() -> None:
-    peer = Peer(good)
-    async with peer.listening() as address:
-        pass
-    async with calling(address) as client:
+    peer, port = Peer(good), free_port()
+    async with calling(f"127.0.0.1:{port}") as client:
         for _ in range(3):
             assert type(await failure(read(client))) is errors.UnavailableError
-        async with peer.listening(port=int(address.rpartition(":")[2])):
+        async with peer.listening(port=port):
             await asyncio.sleep(client_http2.PAUSE)
             assert await read(client) == [EVENT]
 

@@ -17,11 +17,10 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +31,7 @@ from a2a_grpc import cli
 from a2a_grpc.tasks.context import Context, Memory
 from a2a_grpc.tasks.handle import TaskHandle
 from scripts import docs_tables
+from scripts.services import free_port
 from tests.hosts import ENVOY, NEEDS_ENVOY
 
 ROOT = Path(__file__).parent.parent
@@ -167,15 +167,6 @@ def fits(shown: list[str], got: list[str]) -> bool:
     return bool(got) and same(shown[0], got[0]) and fits(shown[1:], got[1:])
 
 
-def free_ports(count: int) -> list[str]:
-    """Numbers of ports that nobody listens on."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(closing(socket.socket())) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [str(each.getsockname()[1]) for each in sockets]
-
-
 def above(python: str, folder: Path) -> str:
     """The Python of a new environment, in which whatever another one has is there, too."""
     subprocess.run([python, "-m", "venv", "--without-pip", folder], check=True)
@@ -195,7 +186,7 @@ class Reader:
         self.folder, commands = folder / "page", folder / "commands"
         self.folder.mkdir()
         commands.mkdir()
-        self.ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
+        self.ports = {port: str(free_port()) for port in PORTS}
         self.environment = dict(os.environ)
         for name, line in self._commands(folder):
             (commands / name).write_text(f"#!/bin/sh\n{line}\n")

@@ -22,6 +22,7 @@ from a2a_grpc.push_hosts import TRIP, Hosts
 from a2a_grpc.server import Server
 from a2a_grpc.tasks.start import now_ms
 from a2a_grpc.tasks.store import Backlog, Report, Scope
+from scripts.services import free_port
 from tests.faults.workers import worker
 from tests.receivers import PATIENCE, Got, Receiver, in_turn, receiver
 
@@ -238,8 +239,7 @@ async def test_a_receiver_that_wants_to_be_left_alone_is() -> None:
 
 @pytest.mark.requirement("PUSH-15", "PUSH-19")
 async def test_a_receiver_that_was_away_gets_everything_when_it_is_back() -> None:
-    async with receiver() as there:
-        url = there.url
+    url = f"http://127.0.0.1:{free_port()}"
     async with serving() as server:
         task = await send(server, "count 5 0", hook(url))
         async with receiver(port=int(url.rpartition(":")[2])) as there:
@@ -396,8 +396,7 @@ async def given_up(server: Server, count: int) -> list[Backlog]:
 
 @pytest.mark.requirement("PUSH-03", "PUSH-14", "PUSH-18")
 async def test_what_could_not_be_sent_before_a_restart_is_sent_after_it(tmp_path: Path) -> None:
-    async with receiver() as there:
-        url = there.url
+    url = f"http://127.0.0.1:{free_port()}"
     async with serving(f"sqlite:{tmp_path / 'a2a.db'}") as server:
         task = await send(server, "count 30 0", hook(url))
     port = int(url.rpartition(":")[2])

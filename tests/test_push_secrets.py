@@ -14,6 +14,7 @@ from a2a_grpc.config import OptionError, Options, read
 from a2a_grpc.errors import UnavailableError
 from a2a_grpc.push_secrets import Seal, Sealed, new_key
 from a2a_grpc.testing import until
+from scripts.services import free_port
 from tests.receivers import PATIENCE, receiver
 from tests.stores import postgres_url
 from tests.test_push import hook, send, serving
@@ -87,8 +88,7 @@ async def test_a_webhook_whose_key_is_lost_is_told_and_waits_for_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = f"sqlite:{tmp_path / 'a2a.db'}"
-    async with receiver() as there:
-        url = there.url
+    url = f"http://127.0.0.1:{free_port()}"
     async with serving(store, secret_keys=KEYS[:1]) as server:
         await send(server, "ask", secret(url))
         await until(lambda: "failed and is tried again: ClientConnectorError" in caplog.text, PATIENCE)

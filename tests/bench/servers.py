@@ -10,7 +10,6 @@ import asyncio
 import base64
 import json
 import os
-import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -35,6 +34,7 @@ from a2a_grpc.commands.serve import spare_collector
 from a2a_grpc.telemetry_otel import OpenTelemetry
 from a2a_grpc.telemetry_parts import Off, Telemetry
 from a2a_grpc.telemetry_sums import Sums
+from scripts.services import free_port
 
 RELEASE: Final = "/release"
 """Where the bare server is told to go on with what is held."""
@@ -136,10 +136,7 @@ the environment, the interpreter ("" for the environment itself), the program, w
 async def official(name: str) -> AsyncIterator[dict[str, str]]:
     """A server on an official SDK."""
     variable, interpreter, program, more = OFFICIAL[name]
-    with socket.socket() as one, socket.socket() as two:
-        for each in (one, two):
-            each.bind(("127.0.0.1", 0))
-        ports = [str(each.getsockname()[1]) for each in (one, two)]
+    ports = [str(free_port()), str(free_port())]
     own = Path(__file__).parents[1] / "interop" / program
     command = [interpreter or os.environ[variable], str(own), *ports, *more]
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)

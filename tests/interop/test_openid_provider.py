@@ -4,7 +4,6 @@ import asyncio
 import base64
 import json
 import os
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ from a2a_grpc.client_auth import ClientCredentials
 from a2a_grpc.errors import PermissionDeniedError, UnauthenticatedError
 from a2a_grpc.server import Server
 from a2a_grpc.testing import serve
+from scripts.services import free_port
 from tests.contract.agents import AGENTS
 from tests.contract.cells import BINDINGS, WIRES, said, texts
 from tests.interop.conftest import made
@@ -61,8 +61,7 @@ class Provider(NamedTuple):
 async def provider(**environment: str) -> AsyncIterator[Provider]:
     """A provider of its own; environment: TOKEN_SECONDS, how long its tokens are good."""
     made("A2A_OIDC_MODULES")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     pipes = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.DEVNULL}
     told = {**os.environ, **environment}
     process = await asyncio.create_subprocess_exec("node", str(PROGRAM), str(port), AUDIENCE, env=told, **pipes)

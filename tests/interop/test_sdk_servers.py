@@ -3,7 +3,6 @@ operation, questions, and streams that are cut while they run.
 """
 
 import asyncio
-import socket
 import subprocess
 import uuid
 from collections.abc import AsyncIterator, Iterator
@@ -20,6 +19,7 @@ from a2a_grpc.client import Client
 from a2a_grpc.client_retries import Retries
 from a2a_grpc.remote import RemoteAgent
 from a2a_grpc.tasks.state import state_of
+from scripts.services import free_port
 from tests.interop.conftest import made
 from tests.proxies import proxy
 
@@ -62,10 +62,7 @@ class Place(NamedTuple):
 def place(name: str, folder: Path) -> Place:
     variable, file, _ = SERVERS[name]
     environment = made(variable)
-    with socket.socket() as one, socket.socket() as two:
-        for each in (one, two):
-            each.bind(("127.0.0.1", 0))
-        ports = [str(each.getsockname()[1]) for each in (one, two)]
+    ports = [str(free_port()), str(free_port())]
     program = [str(environment), str(HERE / name / file)] if file.endswith(".py") else ["node", str(HERE / name / file)]
     store = [str(folder / "tasks.db")] if file.endswith(".py") else []
     return Place(f"http://127.0.0.1:{ports[0]}", [*program, *ports, *store])
