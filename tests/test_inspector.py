@@ -125,10 +125,14 @@ async def choose(page: Any, wire: str) -> None:
 
 
 async def say(page: Any, text: str) -> Any:
-    """Send a text; the turn that answers it."""
+    """Send a text; the turn that answers it, once it is there."""
+    await page.wait_for_selector("#message")
+    turns = page.locator("li.turn")
+    before = await turns.count()
     await page.fill("#message", text)
     await page.keyboard.press("Enter")
-    return page.locator("li.turn").last
+    await turns.nth(before).wait_for(state="attached")
+    return turns.last
 
 
 async def shows(place: Any, text: str) -> None:
@@ -256,16 +260,24 @@ async def test_push_configs_are_added_and_deleted(browser: Any, server: Server) 
             await page.locator(".configs:empty").wait_for(state="attached")
 
 
+async def text_of(page: Any, button: Any) -> str:
+    """What a button copies. That it is told is watched from before the press: the word goes again after a moment."""
+    await button.evaluate(
+        """button => { button.told = new Promise((done) => new MutationObserver(
+            () => button.textContent === 'Copied' && done()).observe(button, { childList: true })); }"""
+    )
+    await button.click()
+    await button.evaluate("button => button.told")
+    text: str = await page.evaluate("navigator.clipboard.readText()")
+    return text
+
+
 async def copied(page: Any, name: str) -> str:
     """What the button of the newest send gives."""
     call = page.locator("ol.calls > li").filter(has_text="SendMessage").first
     if await call.locator("details[open]").count() == 0:
         await call.locator("summary").first.click()
-    button = await call.get_by_role("button", name=name, exact=True).element_handle()
-    await button.click()
-    await page.wait_for_function("button => button.textContent === 'Copied'", arg=button)
-    text: str = await page.evaluate("navigator.clipboard.readText()")
-    return text
+    return await text_of(page, await call.get_by_role("button", name=name, exact=True).element_handle())
 
 
 @pytest.mark.requirement("SEC-05")

@@ -12,7 +12,7 @@ import pytest
 from a2a_grpc import auth
 from a2a_grpc.server import Server
 from tests.interop.conftest import made, output
-from tests.test_inspector import WIRES, Shop, browser, choose, opened, options, say
+from tests.test_inspector import WIRES, Shop, browser, choose, opened, options, say, text_of
 
 __all__ = ["browser"]
 SECRET = "s3cret-key"
@@ -30,9 +30,7 @@ async def copies(page: Any) -> list[tuple[str, dict[str, str]]]:
         texts = {}
         for button in await call.get_by_role("button").all():
             name = await button.inner_text()
-            await button.click()
-            await page.wait_for_function("button => button.textContent === 'Copied'", arg=await button.element_handle())
-            texts[name] = await page.evaluate("navigator.clipboard.readText()")
+            texts[name] = await text_of(page, await button.element_handle())
         found.append((operation, texts))
     return found
 
