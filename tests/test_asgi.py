@@ -168,7 +168,7 @@ async def test_without_trailers_grpc_is_told_what_it_needs_and_grpc_web_goes_on(
 async def test_a_call_ends_with_its_deadline() -> None:
     service = FakeService()
     service.wait = asyncio.Event().wait()
-    headers = {"grpc-timeout": "300m"}
+    headers = {"grpc-timeout": "2S"}
     told = await call(host(service), STREAM, SAID, headers=headers)
     assert (told.trailers["grpc-status"], len(told.messages), service.closed) == ("4", 2, 1)
     assert service.calls[0][1].deadline is not None

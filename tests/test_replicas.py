@@ -40,7 +40,8 @@ from tests.turns import (
     until,
 )
 
-LEASE = 1.0
+LEASE = 3.0
+"""Seconds that no pause of the machine lasts: a turn is lost where a server vanishes."""
 
 
 class Stage:
@@ -194,7 +195,7 @@ async def test_the_turn_of_a_replica_that_is_gone_is_settled_by_another_in_time(
     await vanish(pair.one)
     gone = loop.time()
     events = await reader
-    assert loop.time() - gone < LEASE + 1.0 + 2.0  # the last is for a busy machine
+    assert loop.time() - gone < LEASE + 1.0 + 20.0  # the last is for a busy machine
     assert states(events)[-1] == FAILED
     pair.stage.gate.set()
     view = await pair.two.engine.view(ALICE, task_id)

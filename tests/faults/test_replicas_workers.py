@@ -7,6 +7,7 @@ import sys
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from a2a_grpc.testing import until
 from scripts.services import free_port
 from tests.faults.history import History
 from tests.faults.processes import ENVIRONMENT, PATIENCE, Serving, clients, launch, message, seeded, serving, within
+from tests.fronts import eventually
 from tests.stores import postgres_url
 
 COUNT = 3
@@ -71,16 +73,22 @@ async def test_each_worker_shows_itself_to_operators_and_takes_signals_from_the_
             holders = {(await seen(path, "/leases"))["holder"] for path in places}
             assert len(holders) == COUNT and f"admin.{COUNT}" not in os.listdir(tmp_path)
             server.process.send_signal(SWITCH)
+            await until(lambda: server.log.count('"logger": "a2a_grpc.telemetry_logs"') >= COUNT, PATIENCE)
             history = History(lambda: agents[GRPC])
             await within(spread(tmp_path, server, history))
             async with clients(server) as agents:
                 history.pick = lambda: agents[GRPC]
                 await history.send("count 3 0", "once")
-            texts = [await seen(path, "/metrics") for path in places]
-            assert sum('a2a_server_call_duration_seconds_count{a2a_binding="GRPC"' in text for text in texts) == COUNT
+            for path in places:  # a call is counted when its caller may have its answer already
+                await eventually(partial(counted, path))
             server.process.send_signal(signal.SIGTERM)
             assert await server.exit_code() == 0, server.log
     assert '"logger": "a2a_grpc.calls"' in server.log
+
+
+async def counted(path: str) -> bool:
+    """Whether the worker there has answered over gRPC."""
+    return 'a2a_server_call_duration_seconds_count{a2a_binding="GRPC"' in await seen(path, "/metrics")
 
 
 async def seen(path: str, view: str) -> Any:
