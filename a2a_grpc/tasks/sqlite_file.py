@@ -28,6 +28,7 @@ _Outcome = tuple["asyncio.Future[Any]", Any, Exception | None]
 
 _READERS = 2
 _GROUP = 512  # most pieces of work in one transaction
+_PATIENCE = 0.002  # most seconds that work waits for more that may share its transaction
 _PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "journal_size_limit=67108864")
 
 
@@ -42,6 +43,8 @@ class SQLiteFile:
         self._path = path
         self._writes: _Jobs = SimpleQueue()
         self._reads: _Jobs = SimpleQueue()
+        self._enough: SimpleQueue[None] = SimpleQueue()
+        self._missing = 0  # pieces of work that the writer waits for
         self._threads: list[Thread] = []
         self._loop: asyncio.AbstractEventLoop
 
@@ -50,7 +53,7 @@ class SQLiteFile:
         self._loop = asyncio.get_running_loop()
         lock, connections = await asyncio.to_thread(_open if alone else _join, self._path)
         self._lock, self._place = lock, _place(self._path)
-        roles = ((self._writes, self._transact), *((self._reads, _answer),) * _READERS)
+        roles = ((self._gathered, self._transact), *((partial(_single, self._reads), _answer),) * _READERS)
         self._threads = [
             Thread(target=self._run, args=(connection, *role), name="a2a-store", daemon=True)
             for connection, role in zip(connections, roles, strict=True)
@@ -95,19 +98,37 @@ class SQLiteFile:
             raise StoreError(f"the store in {self._path} is not open")
         future: asyncio.Future[Any] = self._loop.create_future()
         jobs.put((work, future))
+        if self._missing and self._writes.qsize() >= self._missing:
+            self._missing = 0
+            self._enough.put(None)
         return future
 
     def _run(
         self,
         connection: sqlite3.Connection,
-        queue: _Jobs,
+        batches: Callable[[], Iterator[list[_Job]]],
         serve: Callable[[sqlite3.Connection, list[_Job]], list[_Outcome]],
     ) -> None:
         with closing(connection):
-            while jobs := _take(queue, 1 if queue is self._reads else _GROUP):
+            for jobs in batches():
                 outcomes = serve(connection, jobs)
                 with suppress(RuntimeError):  # the loop is closed: nobody waits any more
                     self._loop.call_soon_threadsafe(_settle, outcomes)
+
+    def _gathered(self) -> Iterator[list[_Job]]:
+        """The work of each transaction. Where several pieces came together in the last one, as many are waited for, but
+        no longer than that took: a transaction costs more than what is in it."""
+        expected, patience = 1, 0.0
+        while jobs := _take(self._writes, _GROUP):
+            if len(jobs) < expected:
+                self._missing = expected - len(jobs)
+                with suppress(Empty):
+                    self._enough.get(timeout=patience)
+                self._missing = 0
+                _take_more(self._writes, jobs, _GROUP)
+            begun = time.monotonic()
+            yield jobs
+            expected, patience = len(jobs) + (not self._writes.empty()), min(time.monotonic() - begun, _PATIENCE)
 
     def _transact(self, connection: sqlite3.Connection, jobs: list[_Job]) -> list[_Outcome]:
         try:
@@ -226,21 +247,32 @@ def _finish(threads: list[Thread], lock: int) -> None:
         os.close(lock)
 
 
+def _single(queue: _Jobs) -> Iterator[list[_Job]]:
+    while jobs := _take(queue, 1):
+        yield jobs
+
+
 def _take(queue: _Jobs, most: int) -> list[_Job]:
     """Wait for a job and take what else is queued; empty when there will be none any more."""
-    jobs: list[_Job] = []
     job = queue.get()
-    while job is not None:
-        jobs.append(job)
-        if len(jobs) == most:
-            return jobs
+    if job is None:
+        return []
+    jobs = [job]
+    _take_more(queue, jobs, most)
+    return jobs
+
+
+def _take_more(queue: _Jobs, jobs: list[_Job], most: int) -> None:
+    """Take what is queued by now."""
+    while len(jobs) < most:
         try:
             job = queue.get_nowait()
         except Empty:
-            return jobs
-    if jobs:
-        queue.put(None)  # nothing follows the end mark, so it keeps its place
-    return jobs
+            return
+        if job is None:
+            queue.put(None)  # nothing follows the end mark, so it keeps its place
+            return
+        jobs.append(job)
 
 
 def _answer(connection: sqlite3.Connection, jobs: list[_Job]) -> list[_Outcome]:
