@@ -10,16 +10,18 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import closing
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from a2a_stubs import v1
 
-from a2a_grpc.tasks import schema
+from a2a_grpc.tasks import schema, sqlite_file
 from a2a_grpc.tasks.sqlite import SQLiteStore
 from a2a_grpc.tasks.store import (
     NEVER,
@@ -37,6 +39,7 @@ from a2a_grpc.tasks.store import (
     StoreError,
     TaskQuery,
 )
+from tests.turns import until
 
 ROOT = Path(__file__).parent.parent
 ANN = Scope("orders", "", "ann")
@@ -252,6 +255,30 @@ async def test_concurrent_commits_share_transactions_and_fail_alone(store: SQLit
     assert store.transactions - before <= 50
     assert [type(result) for result in results] == [int if index % 10 else Conflict for index in range(500)]
     assert (await store.tasks(ANN, TaskQuery())).total == 451
+
+
+async def test_writes_that_came_together_wait_for_each_other_the_next_time(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_file, "_PATIENCE", 600.0)
+    monkeypatch.setattr(sqlite_file, "time", SimpleNamespace(monotonic=count(step=600.0).__next__))
+    going, begun = threading.Event(), threading.Event()
+
+    def slow(connection: Any) -> None:
+        begun.set()
+        going.wait()
+
+    held = asyncio.ensure_future(store._file.write(slow))
+    await asyncio.to_thread(begun.wait)
+    both = [asyncio.ensure_future(store.commit(whole(name))) for name in ("a", "b")]
+    await asyncio.sleep(0)
+    going.set()
+    await asyncio.gather(held, *both)
+    before = store.transactions
+    first = asyncio.ensure_future(store.commit(whole("c")))
+    await until(lambda: store._file._missing)  # one more than came, or two if this one came before that was counted
+    await asyncio.gather(first, *(store.commit(whole(f"d{number}")) for number in range(store._file._missing)))
+    assert store.transactions == before + 1
 
 
 @pytest.mark.requirement("BL-03")

@@ -1,7 +1,8 @@
 """One SQLite file behind threads: taken, brought up to date, written in groups, read beside.
 
 Laws: one thread writes, two read, each with a connection of its own; the event loop never touches the disk. What is
-queued while a transaction runs shares the next one and its one flush (group commit). Work refused by a StoreError has
+queued while a transaction runs shares the next one and its one flush (group commit), and where several pieces came
+together, the next ones wait a moment for each other. Work refused by a StoreError has
 written nothing, so it leaves the others of its transaction alone; after any other fault the transaction is undone and
 each piece of work runs again on its own, so a fault reaches only who caused it. Nothing is acknowledged once the file
 is no longer in its place: nobody would find it again. Nothing here knows what a task is.
@@ -11,8 +12,10 @@ import asyncio
 import fcntl
 import os
 import sqlite3
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
@@ -122,8 +125,9 @@ class SQLiteFile:
         while jobs := _take(self._writes, _GROUP):
             if len(jobs) < expected:
                 self._missing = expected - len(jobs)
-                with suppress(Empty):
-                    self._enough.get(timeout=patience)
+                if self._writes.qsize() < self._missing:  # looked at only now, as `_submit` looks only after it has put
+                    with suppress(Empty):
+                        self._enough.get(timeout=patience)
                 self._missing = 0
                 _take_more(self._writes, jobs, _GROUP)
             begun = time.monotonic()
