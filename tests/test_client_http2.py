@@ -366,7 +366,7 @@ async def test_a_reader_that_leaves_is_told_to_the_server(streams: str) -> None:
 
 @BOTH
 async def test_silence_gives_up_the_stream_and_its_connection(streams: str) -> None:
-    async with told(begins(packed(ONE)), streams, silence=0.3) as (peer, client):
+    async with told(begins(packed(ONE)), streams, silence=1.0) as (peer, client):
         fault = await failure(read(client))
         assert type(fault) is errors.UnavailableError and "silent" in fault.message
         peer.answer = good
