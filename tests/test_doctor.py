@@ -79,9 +79,9 @@ async def test_work_that_takes_longer_than_is_waited_for_is_no_fault_and_is_canc
             await asyncio.Event().wait()
 
     async with serve(slow) as server:
-        findings = await found(server.http_url, message="hello", timeout=1.0)
+        findings = await found(server.http_url, message="hello", timeout=2.0)
         assert not told(findings, FAULT)
-        assert sum("then none for 1 seconds" in text for text in told(findings, NOTE)) == 6
+        assert sum("then none for 2 seconds" in text for text in told(findings, NOTE)) == 6
         async with Client(server.http_url) as client:
             states = [(await client.wait(task)).status.state async for task in client.tasks()]
             assert states == [v1.TASK_STATE_CANCELED] * 6

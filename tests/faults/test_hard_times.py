@@ -58,7 +58,7 @@ async def test_a_full_disk_is_an_internal_error_until_there_is_room_again(tmp_pa
 async def test_a_process_that_was_stopped_past_its_leases_goes_on_as_if_nothing_had_been(tmp_path: Path) -> None:
     async with serving(tmp_path, "--lease", "0.5", "--heartbeat", "0.2") as server, clients(server) as agents:
         readers = {
-            binding: asyncio.create_task(numbered(agent.stream(message("count 100 0.02"))))
+            binding: asyncio.create_task(numbered(agent.stream(message("count 250 0.02"))))
             for binding, agent in agents.items()
         }
         await at_work(agents, len(readers))
@@ -69,5 +69,5 @@ async def test_a_process_that_was_stopped_past_its_leases_goes_on_as_if_nothing_
             seen, fault = await within(readers[binding])
             assert fault is None
             assert seen[max(seen)].status_update.status.state == v1.TASK_STATE_COMPLETED
-            assert texts(await agents[binding].get(seen[1].task.id)) == ["".join(f"{index} " for index in range(100))]
+            assert texts(await agents[binding].get(seen[1].task.id)) == ["".join(f"{index} " for index in range(250))]
         assert "Traceback" not in server.log
