@@ -239,6 +239,39 @@ async def test_a_message_sent_again_gives_the_first_outcome(store: Store, replie
 
 
 @pytest.mark.requirement("BL-51", "OP-SEND-14")
+async def test_a_message_sent_again_while_the_first_is_answered_is_not_answered_twice(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second is looked for before the answer is stored, and hears of that when the first is over."""
+    runs, looked, over, seen = 0, asyncio.Event(), asyncio.Event(), store.seen
+
+    async def works(task: TaskHandle) -> None:
+        nonlocal runs
+        runs += 1
+        await task.reply("once")
+
+    async def late(*words: Any) -> Any:
+        found = await seen(*words)
+        if not looked.is_set():
+            looked.set()
+            await over.wait()
+        return found
+
+    monkeypatch.setattr(store, "seen", late)
+    async with engine(store, agent(works, replies=True), deduplicate="authenticated") as made:
+        second = asyncio.create_task(begin(made, "hi"))
+        await looked.wait()
+        first = await begin(made, "hi")
+        told = await first.outcome()
+        assert first.turn is not None
+        await first.turn.over
+        await pause()
+        over.set()
+        assert await (await second).outcome() == told and runs == 1
+        assert not made._sends and not made._asking
+
+
+@pytest.mark.requirement("BL-51", "OP-SEND-14")
 async def test_an_answer_sent_again_joins_what_came_of_it(store: Store) -> None:
     async def asks(task: TaskHandle) -> Any:
         if task.answer != "end":

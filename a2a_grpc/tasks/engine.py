@@ -7,6 +7,7 @@ decides is a commit: two that want the same thing cannot both get it. How tasks 
 
 import asyncio
 import hashlib
+from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
@@ -88,6 +89,7 @@ class Engine(Reads):
         self.upkeep = Upkeep(self._runtime, self.agents, self._rerun, hear, self._posts.look, self.relays)
         self.push = Deliverer(store, bus, options, holder, poster)
         self._sends: dict[tuple[Scope, str], Started] = {}
+        self._asking: Counter[tuple[Scope, str]] = Counter()  # who asks the store what became of a message
 
     # -- life
 
@@ -193,10 +195,16 @@ class Engine(Reads):
 
     async def _joined(self, scope: Scope, message: v1.Message, digest: bytes) -> Started | None:
         """The earlier send of the same message, while it may still be answered without a task or after."""
-        known = await self.store.seen(scope, message.message_id, self.store.now_ms())
+        key = scope, message.message_id
+        self._asking[key] += 1
+        try:
+            known = await self.store.seen(scope, message.message_id, self.store.now_ms())
+            earlier = self._sends.get(key)
+        finally:
+            self._asking[key] -= 1
+            self._forget(key)
         if known is not None:
             return Started(known.task_id, known=known, digest=digest)
-        earlier = self._sends.get((scope, message.message_id))
         if earlier is None:
             return None
         if earlier.digest != digest:
@@ -207,7 +215,16 @@ class Engine(Reads):
         key = scope, message_id
         self._sends[key] = started
         if started.turn is not None:
-            started.turn.over.add_done_callback(lambda _: self._sends.pop(key, None))
+            started.turn.over.add_done_callback(lambda _: self._forget(key))
+
+    def _forget(self, key: tuple[Scope, str]) -> None:
+        """Forget a send that is over, unless somebody asks the store, which may have looked before it was over."""
+        if self._asking[key]:
+            return
+        del self._asking[key]
+        sent = self._sends.get(key)
+        if sent is not None and sent.turn is not None and sent.turn.over.done():
+            del self._sends[key]
 
     async def _continue(
         self, call: Call, scope: Scope, request: v1.SendMessageRequest, digest: bytes, hold: Hold | None
