@@ -56,6 +56,19 @@ async def good(talk: Talk, stream: int) -> None:
     talk.tail(stream)
 
 
+def holding(go: asyncio.Event) -> Say:
+    """Say an event, and the same again when told to go on."""
+
+    async def holds(talk: Talk, stream: int) -> None:
+        talk.head(stream)
+        talk.body(stream, packed(ONE))
+        await go.wait()
+        talk.body(stream, packed(ONE))
+        talk.tail(stream)
+
+    return holds
+
+
 # -- what is right
 
 

@@ -27,7 +27,7 @@ from tests.fakes import status
 from tests.fronts import PATIENCE, asking, failure, gateway, stands_still, wire_of
 from tests.http2_peers import HEAD, Peer, Talk, packed
 from tests.test_client_auth import files  # noqa: F401 - a fixture
-from tests.test_client_http2 import BOTH, EVENT, ONE, begins, calling, good, read, told
+from tests.test_client_http2 import BOTH, EVENT, ONE, begins, calling, good, holding, read, told
 
 # -- how fast
 
@@ -216,14 +216,7 @@ async def test_a_call_that_nobody_ever_looks_at_fails() -> None:
 async def test_running_streams_end_where_they_end_and_new_ones_go_elsewhere_when_a_server_leaves() -> None:
     go = asyncio.Event()
 
-    async def holds(talk: Talk, stream: int) -> None:
-        talk.head(stream)
-        talk.body(stream, packed(ONE))
-        await go.wait()
-        talk.body(stream, packed(ONE))
-        talk.tail(stream)
-
-    async with told(holds) as (peer, client):
+    async with told(holding(go)) as (peer, client):
         events = client.events("SendStreamingMessage", asking("x"))
         await anext(events)
         peer.talks[0].goaway(2**31 - 1)

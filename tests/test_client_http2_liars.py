@@ -16,7 +16,7 @@ from a2a_grpc.client import Client
 from a2a_grpc.testing import until
 from tests.fronts import PATIENCE, asking, failure
 from tests.http2_peers import HEAD, Peer, Talk, packed
-from tests.test_client_http2 import BOTH, EVENT, ONE, Say, begins, good, heads, read, told
+from tests.test_client_http2 import BOTH, EVENT, ONE, Say, begins, good, heads, holding, read, told
 
 
 def string(value: bytes) -> bytes:
@@ -87,14 +87,7 @@ async def beside_another(say: Say, streams: str) -> AsyncIterator[Client]:
     """A client of a peer that says that to every call; another stream on the same connection goes on to its end."""
     go = asyncio.Event()
 
-    async def holds(talk: Talk, stream: int) -> None:
-        talk.head(stream)
-        talk.body(stream, packed(ONE))
-        await go.wait()
-        talk.body(stream, packed(ONE))
-        talk.tail(stream)
-
-    async with told(holds, streams) as (peer, client):
+    async with told(holding(go), streams) as (peer, client):
         another = client.events("SendStreamingMessage", asking("x"))
         await anext(another)
         peer.answer = say

@@ -2,10 +2,10 @@
 
 Laws: one thread writes, two read, each with a connection of its own; the event loop never touches the disk. What is
 queued while a transaction runs shares the next one and its one flush (group commit), and where several pieces came
-together, the next ones wait a moment for each other. Work refused by a StoreError has
-written nothing, so it leaves the others of its transaction alone; after any other fault the transaction is undone and
-each piece of work runs again on its own, so a fault reaches only who caused it. Nothing is acknowledged once the file
-is no longer in its place: nobody would find it again. Nothing here knows what a task is.
+together, the next ones wait a moment for each other. Work refused by a StoreError has written nothing, so it leaves the
+others of its transaction alone; after any other fault the transaction is undone and each piece of work runs again on
+its own, so a fault reaches only who caused it. Nothing is acknowledged once the file is no longer in its place: nobody
+would find it again. Nothing here knows what a task is.
 """
 
 import asyncio

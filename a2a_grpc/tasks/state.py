@@ -187,14 +187,14 @@ class _Sizes(dict[int, bytes]):
     """Numbers as they stand in bytes. Those that are often there, the lengths of small messages, are kept."""
 
     def __missing__(self, size: int) -> bytes:
-        rest, found = size, bytearray()
+        rest, lead = size, bytearray()
         while rest > 127:
-            found.append(rest & 127 | 128)
+            lead.append(rest & 127 | 128)
             rest >>= 7
-        found.append(rest)
+        found = bytes((*lead, rest))
         if size < _KEPT_SIZES:
-            self[size] = bytes(found)
-        return bytes(found)
+            self[size] = found
+        return found
 
 
 _KEPT_SIZES: Final = 4096

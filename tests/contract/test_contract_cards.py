@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from a2a_stubs import v1
 from aiohttp import ClientSession, web
 
@@ -128,7 +129,7 @@ async def test_without_the_capability_there_is_no_extended_card(cell: Cell) -> N
 # -- the card over HTTP, once for each store's server
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def page(sites: Sites) -> Any:
     site = await sites.site("memory")
 
