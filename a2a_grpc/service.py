@@ -8,7 +8,6 @@ limits, then the tenant and the task (ERR-06, ERR-12, AUTH-05).
 
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import aclosing
 from functools import lru_cache, partial
 from typing import Any, Final
 
@@ -123,17 +122,19 @@ class A2AService(v1_grpc.A2AServiceServicer):
             state = first.task.status.state
             if state in TERMINAL or (state == v1.TASK_STATE_INPUT_REQUIRED and self._options.close_on_input_required):
                 return
-            after = first.sequence
-            del first, started  # which are not held while the reader waits
+            batches = self._engine.batches(scope, outcome, first.sequence)
+            del first, started, request  # which are not held while the reader waits
             closes = self._options.close_on_input_required
             ready = call.takes_ready and RESUME_EXTENSION not in call.activated
-            async with aclosing(self._engine.batches(scope, outcome, after)) as batches:
+            try:
                 async for events in batches:
                     for event in events:
                         call.position = event.sequence
                         yield event if ready else self._numbered(event.sequence, event.payload, call)
                         if closes and event.body[:1] == STATUS_UPDATE and state_after(event) == _ASKS:
                             return
+            finally:
+                await batches.aclose()
 
     # -- tasks
 
@@ -189,13 +190,16 @@ class A2AService(v1_grpc.A2AServiceServicer):
             yield self._numbered(view.sequence, v1.StreamResponse(task=self._trimmed(view.task, None)), call)
             if ended:
                 return
-        del view  # which is not held while the reader waits
+        batches = self._engine.batches(scope, request.id, after)
+        del view, request  # which are not held while the reader waits
         ready = call.takes_ready and RESUME_EXTENSION not in call.activated
-        async with aclosing(self._engine.batches(scope, request.id, after)) as batches:
+        try:
             async for events in batches:
                 for event in events:
                     call.position = event.sequence
                     yield event if ready else self._numbered(event.sequence, event.payload, call)
+        finally:
+            await batches.aclose()
 
     # -- push notification configs
 

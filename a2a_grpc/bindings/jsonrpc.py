@@ -114,11 +114,12 @@ class JsonRpc:
         operation = envelope.operation = row[1]
         if not isinstance(params, dict):
             raise InvalidParamsError(violations=[("params", "must be an object")])
+        extra: Mapping[str, Any] = wire.NOTHING
         if version == V03:
             message, extra = v03.up_params(operation.name, params)
             envelope.dialect = v03.J03
         else:
-            message, extra = operation.decode(params, ""), {}
+            message = operation.decode(params, "")
         return operation, message, wire.make_call(request, operation.name, JSONRPC, version, message, extra, caller)
 
     def _form(self, envelope: _Envelope, message: Message, call: Call) -> Form:

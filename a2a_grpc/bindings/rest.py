@@ -146,11 +146,12 @@ class Rest:
         match = self._routers[version].find(request.verb, path)
         operation = reading.operation = self._rows[version][match.method.name]
         body = _body(request, spare=version == V1)
+        extra: Mapping[str, Any] = wire.NOTHING
         if version == V03:
             base64 = wire.BASE64_READ[self._options.v03_file_bytes]
             message, extra, reading.dialect = v03.up_rest(operation.name, match.variables, pairs, body, base64)
         else:
-            message, extra = operation.decode(_merged(match.method.request, body, pairs, match.variables), ""), {}
+            message = operation.decode(_merged(match.method.request, body, pairs, match.variables), "")
         return operation, message, wire.make_call(request, operation.name, REST, version, message, extra, caller)
 
     def _shown(self, reading: _Reading, message: Message, call: Call, answer: Any) -> Any:

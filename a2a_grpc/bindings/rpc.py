@@ -23,6 +23,7 @@ from a2a_grpc.bindings.wire import (
     BASE64_READ,
     EXTENSION_HEADERS,
     KEPT_FOR,
+    NOTHING,
     HttpRequest,
     asked_version,
     base64_bytes,
@@ -90,7 +91,9 @@ class Context(Protocol):
 
 
 Handler = Callable[[Any, Any], Awaitable[Any]]
-"""Runs a call: request (None for bytes that are none) and `Context` in, the answer out; streams are written."""
+"""Runs a call: request (None for bytes that are none) and `Context` in, the answer out; streams are written. Those of
+A2A also take bytes for the request of a stream, which a host would keep as a message for as long as the stream goes
+on."""
 
 
 class Rpc(NamedTuple):
@@ -171,7 +174,7 @@ class Rpcs:
     def rows(self) -> list[Rpc]:
         """Every call of every offered version."""
         return [
-            Rpc(row.path, reader(row.input), _writer(row), handlers[row.name], row.server_streaming)
+            Rpc(row.path, _reader(row), _writer(row), handlers[row.name], row.server_streaming)
             for version, handlers in self.handlers.items()
             for row in PACKAGES[version].METHODS
         ]
@@ -198,18 +201,22 @@ class Rpcs:
     def _handler(self, servicer: object, door: "_Door") -> Handler:
         method = getattr(servicer, door.operation)
 
-        async def handler(request: Message, context: Any) -> Any:
+        async def handler(request: Any, context: Any) -> Any:
             self.running.enter()
             stream: Stream | None = None
             call: Call | None = None
             try:
+                if type(request) is bytes:
+                    request = door.parse(request)
                 if door.gated:
                     message, call = await door.enter(request, context)
                 else:
                     message, call = door.read(request, context, door.sent(context))
                 if door.streaming:
                     stream = self._streams.open(door.path, self._options.stall_timeout)
-                    await door.pump(method(message, call), call, context, stream)
+                    events = method(message, call)
+                    del request, message
+                    await door.pump(events, call, context, stream)
                     return None
                 answer = await method(message, call)
                 if call.activated:
@@ -236,6 +243,10 @@ def reader(kind: type[Message]) -> Callable[[bytes], Message | None]:
             return None
 
     return read
+
+
+def _reader(row: descriptors.Method) -> Callable[[bytes], Any]:
+    return bytes if row.server_streaming else reader(row.input)
 
 
 def _writer(row: descriptors.Method) -> Callable[[Any], bytes]:
@@ -265,7 +276,7 @@ class _Door:
     """What the handlers of one method share: the way in and the way out.
 
     name: the method's own; operation: the v1.0 name; version: of the package; path: full gRPC path; streaming: many
-    answers; old: whether messages are translated; gated: whether callers are asked who they are.
+    answers; old: whether messages are translated; gated: whether callers are asked who they are. parse: reads requests.
     """
 
     __slots__ = (
@@ -282,6 +293,7 @@ class _Door:
         "name",
         "old",
         "operation",
+        "parse",
         "path",
         "streaming",
         "version",
@@ -300,6 +312,7 @@ class _Door:
         self.old = version == V03
         self.operation = v03_names.BY_METHOD[row.name] if self.old else row.name
         self.name, self.version, self.path, self.streaming = row.name, version, row.path, row.server_streaming
+        self.parse = reader(row.input)
         self._reads = METHODS[V1][self.operation].reads
         self._options = options
         self._gate = gate
@@ -346,7 +359,7 @@ class _Door:
             raise InvalidParamsError(violations=violations)
         if sent.told.version not in self._known:
             self._check_version(asked_version(sent, ()) or V03)
-        extra: Mapping[str, Any] = {}
+        extra: Mapping[str, Any] = NOTHING
         if self.old:
             request, extra = v03.up_message(request, BASE64_READ[self._options.v03_file_bytes])
         call = make_call(sent, self.operation, GRPC, self.version, request, extra, caller)

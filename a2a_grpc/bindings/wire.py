@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import parse_qsl
 
@@ -50,6 +51,9 @@ VERSION_HEADER: Final = "a2a-version"
 
 EXTENSION_HEADERS: Final[Mapping[str, str]] = {V1: "A2A-Extensions", V03: "X-A2A-Extensions"}
 """The extension header that replies of a version use; requests are read with both (EXT-14, BL-33)."""
+
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+"""Request metadata of calls that have none, which all of them share."""
 
 JSON: Final = "application/json"
 A2A_JSON: Final = "application/a2a+json"
