@@ -22,11 +22,12 @@ with needs("gateway"):
     from h2.config import H2Configuration
     from h2.connection import ConnectionInputs, H2Connection, H2ConnectionStateMachine
     from h2.errors import ErrorCodes
-    from h2.exceptions import NoSuchStreamError, ProtocolError
+    from h2.exceptions import ProtocolError
     from h2.frame_buffer import FrameBuffer
     from h2.settings import SettingCodes, Settings
+    from h2.stream import StreamClosedBy, StreamState
     from hpack import Decoder
-    from hyperframe.frame import Frame
+    from hyperframe.frame import ContinuationFrame, DataFrame, Frame, RstStreamFrame
 
 WINDOW_OF_ALL: Final = 16 * 1024 * 1024
 """Bytes of all streams of a connection that may be on their way."""
@@ -74,11 +75,61 @@ class _Rules(H2ConnectionStateMachine):
         return [] if input_ is ConnectionInputs.RECV_GOAWAY else super().process_input(input_)
 
 
+class _Headers(Decoder):
+    """Headers as they come, but the length of a body: gRPC knows where its messages end and asks nobody else, while h2
+    would end the connection, and all others on it, for a body of another length. torn: whether some could not be read,
+    so that nobody knows what later ones mean."""
+
+    torn = False
+
+    def decode(self, data: bytes, raw: bool = False) -> Any:
+        """All headers but that."""
+        self.torn = True
+        found = [pair for pair in super().decode(data, raw) if pair[0] != b"content-length"]
+        self.torn = False
+        return found
+
+
+class _Unruly(events.Event):
+    """A frame that may not come where it came. ident: of its stream; why: what ends that, "" where it was over."""
+
+    def __init__(self, ident: int, why: str) -> None:
+        self.ident, self.why = ident, why
+
+
 class _Talk(H2Connection):
-    """What is said on a connection. To h2 a GOAWAY takes back what is not sent yet, such as the answer to a ping."""
+    """What is said on a connection. To h2 a GOAWAY takes back what is not sent yet, such as the answer to a ping, and
+    what is wrong with one stream is the end of all."""
+
+    decoder: _Headers
 
     def clear_outbound_data_buffer(self) -> None:
         """Keep it."""
+
+    def _receive_frame(self, frame: Frame) -> list[events.Event]:
+        try:
+            found = super()._receive_frame(frame)
+        except ProtocolError as wrong:
+            # On what streams share, which is room and headers, both ends must agree; on one stream no more.
+            apart = self.decoder.torn or type(frame) is ContinuationFrame or self.inbound_flow_control_window < 0
+            if apart or not frame.stream_id:
+                raise
+            return self._bear(frame, str(wrong) or type(wrong).__name__)
+        # What says nothing is counted, too, but for bodies: those of streams that were left are still on their way.
+        return found or ([] if type(frame) is DataFrame else [_Unruly(frame.stream_id, "")])
+
+    def _bear(self, frame: Frame, why: str) -> list[events.Event]:
+        """End the stream of a frame, if there is one that goes on."""
+        stream, ident, found = self.streams.get(frame.stream_id), frame.stream_id, list[events.Event]()
+        if type(frame) is DataFrame:
+            size = frame.flow_controlled_length
+            found.append(events.DataReceived(stream_id=ident, data=b"", flow_controlled_length=size))
+        if stream is None or stream.closed_by is not None:
+            return [*found, _Unruly(ident, "")]
+        machine = stream.state_machine
+        machine.state, machine.stream_closed_by = StreamState.CLOSED, StreamClosedBy.SEND_RST_STREAM
+        self._prepare_for_sending([RstStreamFrame(ident, error_code=ErrorCodes.PROTOCOL_ERROR)])
+        return [*found, _Unruly(ident, why)]
 
 
 class _Frames(FrameBuffer):
@@ -89,15 +140,6 @@ class _Frames(FrameBuffer):
         frame = super().__next__()
         frame.serialize_body = bytes  # type: ignore[method-assign]
         return frame
-
-
-class _Headers(Decoder):
-    """Headers as they come, but the length of a body: gRPC knows where its messages end and asks nobody else, while h2
-    would end the connection, and all others on it, for a body of another length."""
-
-    def decode(self, data: bytes, raw: bool = False) -> Any:
-        """All headers but that."""
-        return [pair for pair in super().decode(data, raw) if pair[0] != b"content-length"]
 
 
 class Connection(asyncio.Protocol):
@@ -170,8 +212,7 @@ class Connection(asyncio.Protocol):
         try:
             found = self._h2.receive_data(data)
         except ProtocolError as wrong:
-            why = f"stream {wrong.stream_id} is not open" if isinstance(wrong, NoSuchStreamError) else wrong
-            self._fail(failure(Status.INTERNAL, f"the server breaks the rules of HTTP/2: {why}"))
+            self._fail(_unruly(wrong))
             self.close()
             return
         readings, idle = self._readings, len(found)
@@ -266,6 +307,10 @@ class Connection(asyncio.Protocol):
         if (reading := self._forget(event.stream_id)) is not None:
             code, number = OF_RESET.get(event.error_code, Status.INTERNAL), int(event.error_code)
             reading.end(failure(code, f"Received RST_STREAM with error code {number}"))
+
+    def _on_unruly(self, event: Any) -> None:
+        if event.why and (reading := self._forget(event.ident)) is not None:
+            reading.end(_unruly(event.why))
 
     def _on_goaway(self, event: Any) -> None:
         for ident in [ident for ident in self._readings if ident > event.last_stream_id]:
@@ -370,7 +415,12 @@ _HEARD: Final[Mapping[type, Callable[[Connection, Any], None]]] = {
     events.WindowUpdated: Connection._on_window,
     events.PingAckReceived: Connection._on_pong,
     events.PushedStreamReceived: Connection._on_push,
+    _Unruly: Connection._on_unruly,
 }
+
+
+def _unruly(why: object) -> grpc.aio.AioRpcError:
+    return failure(Status.INTERNAL, f"the server breaks the rules of HTTP/2: {why}")
 
 
 def _stir(event: asyncio.Event) -> None:

@@ -83,15 +83,15 @@ async def test_a_header_that_may_not_be_there_is_a_matter_of_its_call(name: byte
 
 
 @asynccontextmanager
-async def beside_another(say: Say, streams: str) -> AsyncIterator[Client]:
-    """A client of a peer that says that to every call; another stream on the same connection goes on to its end."""
+async def beside_another(say: Say, streams: str) -> AsyncIterator[tuple[Peer, Client]]:
+    """A peer that says that to every call, and its client; another stream on the same connection goes on to its end."""
     go = asyncio.Event()
 
     async with told(holding(go), streams) as (peer, client):
         another = client.events("SendStreamingMessage", asking("x"))
         await anext(another)
         peer.answer = say
-        yield client
+        yield peer, client
         go.set()
         assert [event async for event in another] == [EVENT]
     assert len(peer.talks) == 1
@@ -105,7 +105,7 @@ async def test_a_length_of_an_answer_that_is_not_so_means_nothing(lengths: tuple
         talk.body(stream, packed(ONE))
         talk.tail(stream)
 
-    async with beside_another(say, streams) as client:
+    async with beside_another(say, streams) as (_, client):
         assert await read(client) == [EVENT]
 
 
@@ -114,7 +114,7 @@ async def test_an_answer_that_ends_before_its_length_has_no_status() -> None:
         talk.head(stream, (*HEAD, ("content-length", "9999")))
         talk.body(stream, packed(ONE), end_stream=True)
 
-    async with beside_another(say, "h2") as client:
+    async with beside_another(say, "h2") as (_, client):
         assert "no status" in (await failure(read(client))).message
 
 
@@ -141,7 +141,7 @@ async def test_what_nobody_asked_for_is_not_read_and_the_answer_goes_on(answer: 
         talk.body(stream, packed(ONE))
         talk.tail(stream)
 
-    async with beside_another(say, streams) as client:
+    async with beside_another(say, streams) as (_, client):
         assert await read(client) == [EVENT]
 
 
@@ -172,18 +172,112 @@ async def test_what_nobody_asked_for_is_refused_until_it_is_too_much() -> None:
         assert type(fault) is errors.InternalError and "nobody has asked for" in fault.message
 
 
-async def test_it_is_told_of_which_stream_a_server_speaks_that_is_not_open() -> None:
+def block(*headers: tuple[bytes, bytes]) -> bytes:
+    """Headers as they are sent, by who remembers none."""
+    return b"".join(b"\0" + string(name) + string(value) for name, value in headers)
+
+
+ANSWER = block((b":status", b"200"), (b"content-type", b"application/grpc"))
+DATA, HEADERS, WINDOW = 0, 1, 8
+
+STRAY: dict[str, tuple[int, int, int, bytes]] = {
+    "headers after the end": (HEADERS, 5, 0, block((b"grpc-status", b"5"))),
+    "data after the end": (DATA, 0, 0, packed(ONE)),
+    "headers of nobody": (HEADERS, 5, 100, ANSWER),
+    "headers of the server's own": (HEADERS, 5, 1, ANSWER),
+    "data of nobody": (DATA, 0, 100, packed(ONE)),
+    "data of the server's own": (DATA, 0, 1, packed(ONE)),
+    "room for nobody": (WINDOW, 0, 100, b"\0\0\0\1"),
+    "room for the server's own": (WINDOW, 0, 1, b"\0\0\0\1"),
+    "a reset of nobody": (3, 0, 100, bytes(4)),
+}
+"""Frames of streams that are over, or were never begun: kind, flags, how far from that of the call, and the rest."""
+
+
+@BOTH
+@pytest.mark.parametrize("name", STRAY)
+async def test_what_comes_of_no_stream_that_is_open_means_nothing(name: str, streams: str) -> None:
     async def say(talk: Talk, stream: int) -> None:
         await good(talk, stream)
-        talk.raw(8, 0, stream + 100, b"\0\0\0\1")
+        kind, flags, apart, rest = STRAY[name]
+        talk.raw(kind, flags, stream + apart, rest)
+
+    async with beside_another(say, streams) as (_, client):
+        assert await read(client) == [EVENT]
+        assert await read(client) == [EVENT]
+
+
+@BOTH
+async def test_headers_that_come_too_late_are_remembered_for_later_ones(streams: str) -> None:
+    async def say(talk: Talk, stream: int) -> None:
+        await good(talk, stream)
+        talk.raw(HEADERS, 5, stream, b"\x40" + string(b"grpc-message") + string(b"no such task"))
+
+    async def refers(talk: Talk, stream: int) -> None:
+        talk.raw(HEADERS, 5, stream, ANSWER + block((b"grpc-status", b"5")) + b"\xbe")  # the latest of all
+
+    async with told(say, streams) as (peer, client):
+        assert await read(client) == [EVENT]
+        peer.answer = refers
+        assert (await failure(read(client))).message == "no such task"
+    assert len(peer.talks) == 1
+
+
+BROKEN: dict[str, list[tuple[int, int, bytes]]] = {
+    "data before headers": [(DATA, 0, packed(ONE))],
+    "data alone": [(DATA, 1, packed(ONE))],
+    "an interim answer that is all": [(HEADERS, 5, block((b":status", b"103")))],
+    "an interim answer too late": [(HEADERS, 4, ANSWER), (HEADERS, 4, block((b":status", b"103")))],
+    "trailers that are not the end": [(HEADERS, 4, ANSWER), (HEADERS, 4, block((b"grpc-status", b"0")))],
+    "a stream that waits for itself": [(2, 0, b"\0\0\0\3\1")],
+}
+"""Frames that a stream may not have: kind, flags, and the rest."""
+
+
+@pytest.mark.parametrize("name", BROKEN)
+async def test_a_frame_that_a_stream_may_not_have_ends_it_and_no_other(name: str) -> None:
+    async def say(talk: Talk, stream: int) -> None:
+        for _ in range(2):
+            for kind, flags, rest in BROKEN[name]:
+                talk.raw(kind, flags, stream, rest)
+
+    async with beside_another(say, "h2") as (peer, client):
+        fault = await failure(read(client))
+        assert type(fault) is errors.InternalError and "breaks the rules of HTTP/2" in fault.message
+        await until(lambda: peer.resets[:1] == [1])
+        peer.answer = good
+        assert await read(client) == [EVENT]
+
+
+async def test_more_than_has_room_on_a_stream_ends_it_and_the_room_of_all_is_given_back() -> None:
+    async def say(talk: Talk, stream: int) -> None:
+        talk.head(stream)
+        for _ in range(2 * client_connection.WINDOW_OF_ALL // 100_000):
+            talk.raw(DATA, 0, stream, b"\0\0\x40\0\0" + bytes(99_995))
+            await asyncio.sleep(0)
+
+    async with beside_another(say, "h2") as (peer, client):
+        events = client.events("SendStreamingMessage", asking("x"))
+        assert "breaks the rules of HTTP/2" in (await failure(anext(events))).message
+        peer.answer = good
+        assert await read(client) == [EVENT]
+
+
+@pytest.mark.parametrize(
+    ("kind", "flags", "rest"),
+    [(9, 4, ANSWER), (HEADERS, 5, b"\xff" * 9)],
+    ids=["headers that follow none", "headers that cannot be read"],
+)
+async def test_what_two_ends_cannot_agree_on_any_more_ends_all(kind: int, flags: int, rest: bytes) -> None:
+    async def say(talk: Talk, stream: int) -> None:
+        talk.raw(kind, flags, stream, rest)
 
     async with told(begins(packed(ONE))) as (peer, client):
         events = client.events("SendStreamingMessage", asking("x"))
         await anext(events)
         peer.answer = say
-        reading = asyncio.create_task(failure(anext(events)))
-        await asyncio.gather(read(client), return_exceptions=True)
-        assert "stream 103 is not open" in (await reading).message
+        for fault in (await failure(read(client)), await failure(anext(events))):
+            assert type(fault) is errors.InternalError and "breaks the rules of HTTP/2" in fault.message
 
 
 async def test_headers_without_end_are_no_answer() -> None:
@@ -327,13 +421,15 @@ def test_a_name_with_an_address_that_is_dead_is_reached_at_another(loop: Any, mo
         each.close()
 
 
-@pytest.mark.parametrize("kind", [0, 2, 4, 6, 8, 0xFA])
-async def test_a_server_that_only_keeps_its_reader_busy_is_left(kind: int) -> None:
-    said = {2: b"\0\0\0\3\0", 6: bytes(8), 8: b"\0\0\0\1"}.get(kind, b"")
+@pytest.mark.parametrize(
+    ("kind", "ident"), [(0, 1), (2, 1), (4, 0), (6, 0), (8, 0), (0xFA, 1), (0, 101), (3, 101), (8, 101)]
+)
+async def test_a_server_that_only_keeps_its_reader_busy_is_left(kind: int, ident: int) -> None:
+    said = {2: b"\0\0\0\3\0", 3: bytes(4), 6: bytes(8), 8: b"\0\0\0\1"}.get(kind, b"")
 
     async def floods(talk: Talk, stream: int) -> None:
         talk.head(stream)
-        frame = bytes([0, 0, len(said), kind, 0]) + (0 if kind in (4, 6, 8) else stream).to_bytes(4, "big") + said
+        frame = bytes([0, 0, len(said), kind, 0]) + ident.to_bytes(4, "big") + said
         talk.transport.pause_reading()
         while not talk.transport.is_closing():
             talk.transport.write(frame * 5_000)
