@@ -48,6 +48,7 @@ class SQLiteFile:
         self._reads: _Jobs = SimpleQueue()
         self._enough: SimpleQueue[None] = SimpleQueue()
         self._missing = 0  # pieces of work that the writer waits for
+        self._company = 1, 0.0  # how many pieces of work the next transaction waits for, and for how many seconds
         self._threads: list[Thread] = []
         self._loop: asyncio.AbstractEventLoop
 
@@ -56,7 +57,7 @@ class SQLiteFile:
         self._loop = asyncio.get_running_loop()
         lock, connections = await asyncio.to_thread(_open if alone else _join, self._path)
         self._lock, self._place = lock, _place(self._path)
-        roles = ((self._gathered, self._transact), *((partial(_single, self._reads), _answer),) * _READERS)
+        roles = ((self._gathered, self._write), *((partial(_single, self._reads), _answer),) * _READERS)
         self._threads = [
             Thread(target=self._run, args=(connection, *role), name="a2a-store", daemon=True)
             for connection, role in zip(connections, roles, strict=True)
@@ -121,8 +122,8 @@ class SQLiteFile:
     def _gathered(self) -> Iterator[list[_Job]]:
         """The work of each transaction. Where several pieces came together in the last one, as many are waited for, but
         no longer than that took: a transaction costs more than what is in it."""
-        expected, patience = 1, 0.0
         while jobs := _take(self._writes, _GROUP):
+            expected, patience = self._company
             if len(jobs) < expected:
                 self._missing = expected - len(jobs)
                 if self._writes.qsize() < self._missing:  # looked at only now, as `_submit` looks only after it has put
@@ -130,9 +131,14 @@ class SQLiteFile:
                         self._enough.get(timeout=patience)
                 self._missing = 0
                 _take_more(self._writes, jobs, _GROUP)
-            begun = time.monotonic()
             yield jobs
-            expected, patience = len(jobs) + (not self._writes.empty()), min(time.monotonic() - begun, _PATIENCE)
+
+    def _write(self, connection: sqlite3.Connection, jobs: list[_Job]) -> list[_Outcome]:
+        begun = time.monotonic()
+        outcomes = self._transact(connection, jobs)
+        # Counted before anybody hears of it: what they do next is no company that they had.
+        self._company = len(jobs) + (not self._writes.empty()), min(time.monotonic() - begun, _PATIENCE)
+        return outcomes
 
     def _transact(self, connection: sqlite3.Connection, jobs: list[_Job]) -> list[_Outcome]:
         try:
