@@ -272,9 +272,10 @@ class PayloadTooLargeError(A2AError):
 
 
 class MediaTypeError(A2AError):
-    """The HTTP body is of a media type that no wire reads (REST-09, I-62)."""
+    """The HTTP body is of a media type that no wire reads: ContentTypeNotSupportedError with a status of its own
+    (REST-09, I-62)."""
 
-    reason, jsonrpc, grpc, http = "CONTENT_TYPE_NOT_SUPPORTED", -32600, Code.INVALID_ARGUMENT, 415
+    reason, jsonrpc, grpc, http = "CONTENT_TYPE_NOT_SUPPORTED", -32005, Code.INVALID_ARGUMENT, 415
     text = v03_text = "Unsupported media type"
     v03_name = "ContentTypeNotSupportedError"
 

@@ -33,6 +33,14 @@ def list_size(request: v1.ListTasksRequest) -> int:
     return request.page_size
 
 
+def list_since(request: v1.ListTasksRequest) -> int:
+    """The earliest status time asked for, in ms; 0 when unset. Times are whole ms, so that a moment between two of them
+    keeps the earlier one out (LIST-13)."""
+    if not request.HasField("status_timestamp_after"):
+        return 0
+    return -(-request.status_timestamp_after.ToNanoseconds() // 1_000_000)
+
+
 def write_place(place: tuple[int, str], scope: Scope, filters: Filters) -> str:
     """The token after a task, given as (status time in ms, task id)."""
     return _write(place[0].to_bytes(_TIME, "big") + place[1].encode(), scope, filters)

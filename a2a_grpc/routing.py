@@ -81,7 +81,8 @@ def _routed(routes: Mapping[str, Any], own: frozenset[str], *, streaming: bool) 
             return routes[tenant]
         if tenant in own:
             return routes[""]
-        about_task = any(getattr(request, name, "") for name in ("id", "task_id"))
+        told = (request, getattr(request, "message", None))  # a message may be about a task as well
+        about_task = any(getattr(one, name, "") for one in told for name in ("id", "task_id"))
         raise TaskNotFoundError if about_task else NotFoundError
 
     async def unary(request: Message, call: Call) -> Any:

@@ -152,8 +152,7 @@ class A2AService(v1_grpc.A2AServiceServicer):
         size = paging.list_size(request)
         content.check_history(request)
         scope = self._scope(call, NotFoundError)
-        since = request.status_timestamp_after.ToMilliseconds() if request.HasField("status_timestamp_after") else 0
-        filters = (request.context_id, request.status, since)
+        filters = (request.context_id, request.status, paging.list_since(request))
         before = paging.read_place(request.page_token, scope, filters)
         query = TaskQuery(*filters, before=before, limit=size, artifacts=request.include_artifacts)
         found = await self._engine.list(scope, query, self._history(request))

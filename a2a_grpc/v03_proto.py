@@ -217,7 +217,7 @@ def _below(label: str, error: InvalidParamsError) -> InvalidParamsError:
 
 
 def _part_up(given: v03.Part, made: v1.Part, how: How) -> None:
-    """L-05, L-06, L-07, L-34, L-35."""
+    """L-05, L-06, L-07, L-34, L-35; a data part without data is as empty as a file without bytes or address."""
     marked = given.HasField("metadata")
     if marked:
         made.metadata.CopyFrom(given.metadata)
@@ -225,6 +225,8 @@ def _part_up(given: v03.Part, made: v1.Part, how: How) -> None:
     if kind == "text":
         made.text = given.text
     elif kind == "data":
+        if not given.data.HasField("data"):
+            raise wrong("data.data", "is required")
         content = given.data.data
         if marked and _holds(made.metadata, COMPAT, "bool_value") and content.fields.keys() == {"value"}:
             made.data.CopyFrom(content.fields["value"])

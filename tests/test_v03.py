@@ -317,6 +317,7 @@ def test_credentials_without_a_scheme_are_refused() -> None:
         (v03.CreateTaskPushNotificationConfigRequest(), "parent"),
         (v03.SendMessageRequest(request=v03.Message(content=[v03.Part(text="a"), v03.Part()])), "message.content[1]"),
         (v03.SendMessageRequest(request=v03.Message(content=[v03.Part(file={})])), "message.content[0].file"),
+        (v03.SendMessageRequest(request=v03.Message(content=[v03.Part(data={})])), "message.content[0].data.data"),
         (
             v03.SendMessageRequest(request=v03.Message(content=[v03.Part(file={"file_with_uri": ""})])),
             "message.content[0].file",

@@ -40,6 +40,9 @@ PREFIX: Final = "/v1"
 BODILESS: Final = frozenset({"GET", "HEAD", "DELETE"})
 """Verbs whose body is ignored (REST-10)."""
 
+_READS: Final = frozenset({"GET", "HEAD"})
+"""Verbs whose answers a cache may keep when nothing says otherwise."""
+
 
 @dataclass(slots=True)
 class _Reading:
@@ -99,13 +102,15 @@ class Rest:
             if operation.streaming:
                 return await wire.stream(operation, message, call, self._form(reading, message, call), self._options)
             answer = await operation.handler(message, call)
-            return wire.reply(dumps(self._shown(reading, message, call, answer)), call, reading.media)
+            return _private(
+                request, wire.reply(dumps(self._shown(reading, message, call, answer)), call, reading.media)
+            )
         except (Exception, asyncio.CancelledError) as fault:
-            return _plain(wire.outcome(fault), reading)
+            return _private(request, _plain(wire.outcome(fault), reading))
 
     def refuse(self, request: HttpRequest, error: A2AError) -> HttpReply:
         """The reply to a request that the host refuses, with its body or without, as too large for instance."""
-        return _plain(error, self._reading(request))
+        return _private(request, _plain(error, self._reading(request)))
 
     def _reading(self, request: HttpRequest) -> _Reading:
         """The form of errors as far as the path alone tells it (VER-09, VER-11)."""
@@ -239,6 +244,14 @@ def _merged(
 def _plain(error: A2AError, reading: _Reading) -> HttpReply:
     _, status = error.status(reading.profile)
     return HttpReply(status, wire.error_headers(error, reading.media), reading.error(error))
+
+
+def _private(request: HttpRequest, reply: HttpReply) -> HttpReply:
+    """The reply, which to a read says that it is for this caller and this moment: to a cache on the way all callers of
+    one address are the same, and a task is as it was (CARD-24, AUTH-04)."""
+    if request.verb in _READS:
+        reply.headers["cache-control"] = "private, no-cache"
+    return reply
 
 
 # -- the client's end

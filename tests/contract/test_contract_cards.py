@@ -106,10 +106,11 @@ async def test_the_extended_card_is_for_callers_who_are_known(cell: Cell) -> Non
 async def test_the_extended_card_lists_the_interfaces_of_the_public_one(cell: Cell) -> None:
     told = {"a2a-version": cell.version, "x-caller": "ann"}
     _, public, _ = await cell.fetch("GET", "/known/.well-known/agent-card.json", told)
-    status, card, _ = await cell.fetch(
+    status, card, headers = await cell.fetch(
         "GET", "/known/v1/card" if cell.version == V03 else "/known/extendedAgentCard", told
     )
     assert status == 200 and card["description"] == "extended for ann"
+    assert "private" in headers["cache-control"]
     for member in ("url", "additionalInterfaces") if cell.version == V03 else ("supportedInterfaces",):
         assert card[member] == public[member] and "https://agents.example/base/known" in str(public[member])
 

@@ -225,6 +225,18 @@ async def test_the_time_filter_is_inclusive(cell: Cell) -> None:
 
 
 @LISTS
+@pytest.mark.requirement("LIST-13", "JSON-12")
+async def test_a_time_between_two_milliseconds_leaves_out_the_earlier(cell: Cell) -> None:
+    context, tasks = await many(cell, 3)
+    times = [task.status.timestamp.ToNanoseconds() for task in tasks]
+    for moment in (times[1] - 1, times[1], times[1] + 1, times[1] + 999_999):
+        after = v1.ListTasksRequest(context_id=context)
+        after.status_timestamp_after.FromNanoseconds(moment)
+        found = await cell.client.list(after)
+        assert found.total_size == sum(time >= moment for time in times), moment
+
+
+@LISTS
 @pytest.mark.requirement("LIST-14", "HIST-01", "HIST-02", "HIST-03", "BL-23")
 async def test_history_in_a_list_follows_the_same_rules(cell: Cell) -> None:
     context = fresh("ctx")

@@ -58,6 +58,7 @@ async def test_nothing_of_a_tenant_is_seen_by_another(cell: Cell) -> None:
 async def test_an_unknown_tenant_is_like_something_that_is_not_there(cell: Cell) -> None:
     task = await cell.task()
     await cell.refuses(TaskNotFoundError, "GetTask", v1.GetTaskRequest(id=task.id, tenant="initech"))
+    await cell.refuses(TaskNotFoundError, "SendMessage", said(tenant="initech", task_id=task.id))
     await cell.refuses(NotFoundError, "SendMessage", said(tenant="initech"))
     await cell.refuses(NotFoundError, "ListTasks", v1.ListTasksRequest(tenant="initech"))
 
@@ -132,7 +133,9 @@ async def test_several_agents_share_no_task_and_no_context(cell: Cell) -> None:
 @pytest.mark.requirement("BL-52", "TENANT-06")
 async def test_an_agent_that_is_not_there_is_like_an_unknown_tenant(cell: Cell) -> None:
     await cell.refuses(TaskNotFoundError, "GetTask", v1.GetTaskRequest(id=fresh("task"), tenant="nobody"))
-    await cell.refuses(NotFoundError, "SendMessage", said(tenant="nobody"))
+    for operation in ("SendMessage", "SendStreamingMessage"):
+        await cell.refuses(TaskNotFoundError, operation, said(task_id=fresh("task"), tenant="nobody"))
+        await cell.refuses(NotFoundError, operation, said(tenant="nobody"))
 
 
 @pytest.mark.parametrize("name", ["scenes", "talker"])

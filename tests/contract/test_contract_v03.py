@@ -187,6 +187,18 @@ async def test_rest_answers_in_the_dialect_of_the_request(cell: Cell, dialect: s
 
 
 @REST
+@pytest.mark.requirement("V03-21", "V03-40", "OP-SEND-09", "L-34")
+async def test_data_in_the_wrong_place_is_refused_and_not_lost(cell: Cell) -> None:
+    for held, field in (({"data": {"city": "Oslo"}}, "data.data"), ({"file": {"bytes": "aGk="}}, "file")):
+        body = json.dumps({"message": message("", "proto", content=[held])}).encode()
+        status, answer, _ = await cell.fetch("POST", "/v1/message:send", JSON, body)
+        fields = [entry["field"] for detail in answer["data"] for entry in detail.get("fieldViolations", ())]
+        assert (status, fields) == (400, [f"message.content[0].{field}"])
+    body = json.dumps({"message": message("", "proto", content=[{"data": {"data": {}}}])}).encode()
+    assert (await cell.fetch("POST", "/v1/message:send", JSON, body))[0] == 200
+
+
+@REST
 @pytest.mark.requirement("V03-22", "I-41", "V03-20", "REST-15")
 async def test_rest_spells_canceled_as_the_old_proto_does(cell: Cell) -> None:
     task = await cell.task("ask")

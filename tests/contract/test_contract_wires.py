@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from a2a_stubs import v1
 
-from tests.contract.cells import Cell, fresh, said
+from tests.contract.cells import Cell, fresh, http_refusal, said
 
 NEW = pytest.mark.versions("1.0")
 RPC, REST = pytest.mark.wires("jsonrpc"), pytest.mark.wires("rest")
@@ -162,6 +162,28 @@ async def test_paths_verbs_and_query_values_that_are_wrong(cell: Cell) -> None:
     assert status == 405 and "GET" in headers["allow"] and body["error"]["code"] == 405
     status, body, _ = await cell.fetch("POST", f"/tasks/{task.id}:cancel", {**told, **JSON}, b"")
     assert (status, body["status"]["state"]) == (200, "TASK_STATE_CANCELED")
+
+
+@REST
+@pytest.mark.requirement("CARD-24", "AUTH-04", "OP-GET-01")
+async def test_no_cache_on_the_way_keeps_what_a_caller_has_read(cell: Cell) -> None:
+    task, told = await cell.task("ask"), {"a2a-version": cell.version}
+    paths = [f"/tasks/{task.id}", f"/tasks/{fresh('task')}", "/card" if cell.version == "0.3" else "/extendedAgentCard"]
+    for path in paths if cell.version == "0.3" else [*paths, "/tasks", "/nowhere"]:
+        _, _, headers = await cell.fetch("GET", f"/v1{path}" if cell.version == "0.3" else path, told)
+        assert headers["cache-control"] == "private, no-cache", path
+    assert (await cell.client.cancel(task.id)).id == task.id
+
+
+@pytest.mark.wires("jsonrpc", "rest")
+@pytest.mark.requirement("ERR-01", "EQ-03", "REST-09", "RPC-12", "I-62")
+async def test_a_body_of_another_type_is_one_error_on_every_wire(cell: Cell) -> None:
+    _, url, sent, body = cell.http_request("SendMessage", said())
+    found = await cell.fetch("POST", url, {**sent, "content-type": "text/plain"}, body)
+    refusal = http_refusal(*found)
+    assert (found[0], refusal.reason) == (415, "CONTENT_TYPE_NOT_SUPPORTED")
+    if (cell.binding, cell.version) != ("rest", "1.0"):  # which has no such code
+        assert refusal.code == -32005
 
 
 @NEW
