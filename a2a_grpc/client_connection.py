@@ -7,6 +7,8 @@ another; a stream when its reader has taken what was there.
 
 import asyncio
 import logging
+import os
+import socket
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final
@@ -286,6 +288,8 @@ class Connection(asyncio.Protocol):
             self._h2.close_connection()
         self._flush()
         self._transport.close()
+        if self._transport.get_extra_info("ssl_object") is not None:
+            _deafen(self._transport)  # else TLS waits for a good-bye of the server
         self._loop.call_later(LAST_WORDS, self._transport.abort)  # where a server does not read them
 
     def abort(self) -> None:
@@ -421,6 +425,12 @@ _HEARD: Final[Mapping[type, Callable[[Connection, Any], None]]] = {
 
 def _unruly(why: object) -> grpc.aio.AioRpcError:
     return failure(Status.INTERNAL, f"the server breaks the rules of HTTP/2: {why}")
+
+
+def _deafen(transport: asyncio.BaseTransport) -> None:
+    """Hear no more, as if the server had hung up; what was said still goes."""
+    with suppress(OSError), socket.socket(fileno=os.dup(transport.get_extra_info("socket").fileno())) as ours:
+        ours.shutdown(socket.SHUT_RD)
 
 
 def _stir(event: asyncio.Event) -> None:

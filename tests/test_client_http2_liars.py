@@ -5,6 +5,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,10 +14,13 @@ from h2.settings import SettingCodes
 
 from a2a_grpc import client_connection, client_http2, errors
 from a2a_grpc.client import Client
+from a2a_grpc.client_auth import Channel, Tls
 from a2a_grpc.testing import until
 from tests.fronts import PATIENCE, asking, failure
 from tests.http2_peers import HEAD, Peer, Talk, packed
+from tests.test_client_auth import files  # noqa: F401 - a fixture
 from tests.test_client_http2 import BOTH, EVENT, ONE, Say, begins, good, heads, holding, read, told
+from tests.test_client_http2_connections import context
 
 
 def string(value: bytes) -> bytes:
@@ -437,6 +441,26 @@ async def test_a_server_that_only_keeps_its_reader_busy_is_left(kind: int, ident
 
     async with told(floods) as (_, client):
         assert type(await failure(asyncio.wait_for(read(client), PATIENCE))) is errors.InternalError
+
+
+async def test_a_client_leaves_a_server_over_tls_that_says_no_good_bye_as_fast_as_in_the_clear(
+    files: Path,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def stands_still(talk: Talk, stream: int) -> None:
+        await begins(packed(ONE))(talk, stream)
+        talk.transport.pause_reading()
+
+    for module in (client_connection, client_http2):
+        monkeypatch.setattr(module, "LAST_WORDS", 2 * PATIENCE)
+    peer = Peer(stands_still)
+    async with peer.listening(context(files)) as address:
+        told: dict[str, Any] = {"tls": Tls(str(files / "ca.pem")), "channel": Channel(streams="h2")}
+        async with Client(f"grpcs://{address}", timeout=PATIENCE, retries=None, **told) as client:
+            assert await anext(client.events("SendStreamingMessage", asking("x"))) == EVENT
+            await asyncio.wait_for(client.close(), PATIENCE / 4)  # TLS itself waits for half a minute
+        peer.talks[0].transport.resume_reading()
+        await until(lambda: peer.talks[0].left)
 
 
 async def test_a_connection_whose_server_does_not_read_is_left_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
