@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from a2a_stubs import v1
 
-from a2a_grpc.bindings.streams import Running
+from a2a_grpc.bindings.streams import LAST_WORDS, Running
 from a2a_grpc.client import SCHEMES, Client
 from a2a_grpc.client_dial import spoken
 from a2a_grpc.client_wires import GrpcWire
@@ -33,9 +33,6 @@ LOOK_SECONDS: Final = 5.0
 EXPECTED: Final = (A2AError, OSError, TimeoutError)
 """What a look may end with while the upstream is away; anything else is a fault of somebody's, and told with its place
 in the code."""
-
-_LAST_WORDS: Final = 1.0
-"""Seconds that calls have, when the grace is over, to tell their callers so."""
 
 
 class Way:
@@ -86,7 +83,7 @@ class Way:
         self.over = True
         for task in self.waiting:
             task.cancel()
-        await self._running.idle(_LAST_WORDS)
+        await self._running.idle(LAST_WORDS)
         if self._watcher is not None:
             self._watcher.cancel()
             with suppress(asyncio.CancelledError):

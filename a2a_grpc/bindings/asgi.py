@@ -8,22 +8,18 @@ speaks ASGI 3 will do.
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import Final
 
 from a2a_grpc.bindings import health, reflection
 from a2a_grpc.bindings.asgi_exchange import Exchange, Gone, Receive, Scope, Send, Watch
 from a2a_grpc.bindings.asgi_grpc import FORMS, GrpcCalls, refuse
 from a2a_grpc.bindings.mounts import Mount, Mounts
 from a2a_grpc.bindings.rpc import Rpcs
-from a2a_grpc.bindings.streams import Running, Streams
+from a2a_grpc.bindings.streams import LAST_WORDS, Running, Streams
 from a2a_grpc.bindings.wire import HttpReply, HttpRequest, HttpStream
 from a2a_grpc.call import Gate
 from a2a_grpc.config import Options
 from a2a_grpc.errors import A2AError, UnavailableError
 from a2a_grpc.python310_asyncio import uncancel
-
-_LAST_WORDS: Final = 1.0
-"""Seconds that streams have, when the grace is over, to tell their readers so."""
 
 
 class AsgiHost:
@@ -117,7 +113,7 @@ class AsgiHost:
         await asyncio.gather(*(each.idle(grace) for each in running))
         if any(map(len, running)):
             self._streams.end(UnavailableError("The server is stopping"))
-            await asyncio.gather(*(each.idle(_LAST_WORDS) for each in running))
+            await asyncio.gather(*(each.idle(LAST_WORDS) for each in running))
 
     # -- HTTP
 

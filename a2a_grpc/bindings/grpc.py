@@ -18,7 +18,7 @@ import grpc.aio
 
 from a2a_grpc.bindings import health, reflection
 from a2a_grpc.bindings.rpc import Refusal, Rpc, Rpcs
-from a2a_grpc.bindings.streams import Streams
+from a2a_grpc.bindings.streams import LAST_WORDS, Streams
 from a2a_grpc.bindings.tls import of_context, server_credentials
 from a2a_grpc.call import Certificate, Gate
 from a2a_grpc.config import Options
@@ -27,9 +27,6 @@ from a2a_grpc.errors import UnavailableError
 _STATUS: Final = {code.value[0]: code for code in grpc.StatusCode}
 _MIN_PING_INTERVAL_MS: Final = 5000
 _PING_TIMEOUT_MS: Final = 20_000
-_LAST_WORDS: Final = 1.0
-"""Seconds that streams have, when the grace is over, to tell their readers so, and that connections then have to hand
-over what was said. Only readers that do not read take them."""
 
 MOST_BYTES: Final = 4096
 """Wake-ups that are joined at a time."""
@@ -190,15 +187,15 @@ class GrpcHost:
             return
         server, self._server = self._server, None
         await self.drain()
-        closing = asyncio.create_task(server.stop(grace + 3 * _LAST_WORDS))
+        closing = asyncio.create_task(server.stop(grace + 3 * LAST_WORDS))
         await self._binding.rpcs.running.idle(grace)
         if len(self._binding.rpcs.running):
             self._binding.rpcs.end(UnavailableError("The server is stopping"))
-        await self._binding.rpcs.running.idle(_LAST_WORDS)
+        await self._binding.rpcs.running.idle(LAST_WORDS)
         if self._health is not None:
             self._health.end()
         # grpcio writes an answer after its handler is over, and what is cut off before that is lost.
-        await asyncio.wait({closing}, timeout=_LAST_WORDS)
+        await asyncio.wait({closing}, timeout=LAST_WORDS)
         await server.stop(None)
         await closing
 

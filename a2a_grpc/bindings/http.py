@@ -16,7 +16,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from a2a_grpc.bindings.browsers import Browsers
 from a2a_grpc.bindings.http_plain import PlainHost
 from a2a_grpc.bindings.mounts import Mount, Mounts
-from a2a_grpc.bindings.streams import Running, Streams
+from a2a_grpc.bindings.streams import LAST_WORDS, Running, Streams
 from a2a_grpc.bindings.tls import of_connection, tls_context
 from a2a_grpc.bindings.wire import JSON, HttpReply, HttpRequest, HttpStream
 from a2a_grpc.config import Options
@@ -30,8 +30,6 @@ from a2a_grpc.protojson import dumps
 from a2a_grpc.python310_asyncio import timeout, uncancel
 
 _BACKLOG: Final = 1024
-_LAST_WORDS: Final = 1.0
-"""Seconds that connections have to close when the grace is over."""
 
 _LOG: Final = logging.getLogger("a2a_grpc.http")
 _LOG.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError)))
@@ -128,9 +126,9 @@ class HttpHost:
         await self.running.idle(grace)
         if len(self.running):  # streams are counted over all wires, and those of another may still be ending well
             self._streams.end(UnavailableError("The server is stopping"))
-            await self.running.idle(_LAST_WORDS)
+            await self.running.idle(LAST_WORDS)
         self._plain.abort()
-        await self._aside.shutdown(_LAST_WORDS)
+        await self._aside.shutdown(LAST_WORDS)
 
     def application(self) -> web.Application:
         """An aiohttp application with this host's paths, to run or to mount with `add_subapp`."""

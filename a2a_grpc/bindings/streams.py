@@ -16,6 +16,10 @@ from a2a_grpc.errors import A2AError, ResourceExhaustedError, UnavailableError
 _LOG: Final = logging.getLogger("a2a_grpc")
 _LONGEST_INTERVAL: Final = 1.0
 
+LAST_WORDS: Final = 1.0
+"""Seconds that calls and streams have, when the grace is over, to tell whoever reads them so, and that connections then
+have to hand over what was said. Only readers that do not read take them."""
+
 
 class Stream:
     """One open stream, made by `Streams.open`; a context manager that closes it.
