@@ -319,17 +319,19 @@ async def test_a_full_disk_reaches_whoever_needs_room_and_the_store_goes_on(stor
 
 
 @pytest.mark.requirement("BL-03", "BL-08")
+@pytest.mark.parametrize("part", ["", "-wal", "-shm"])
 async def test_nothing_is_acknowledged_while_the_file_is_not_in_its_place(
-    store: SQLiteStore, path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    store: SQLiteStore, path: Path, part: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir("/")
     await store.commit(whole("t0"))
-    os.rename(path, tmp_path / "elsewhere.db")
-    for made in (lambda: None, path.touch):
+    file = Path(f"{path}{part}")
+    os.rename(file, tmp_path / "elsewhere")
+    for made in (lambda: None, file.touch):
         made()
         with pytest.raises(OSError):
             await store.commit(whole("t1"))
-    os.rename(tmp_path / "elsewhere.db", path)
+    os.rename(tmp_path / "elsewhere", file)
     assert await store.commit(whole("t2")) == 1
     assert await store.task(ANN, "t1") is None and await store.task(ANN, "t0") is not None
 

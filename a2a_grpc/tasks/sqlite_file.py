@@ -4,8 +4,8 @@ Laws: one thread writes, two read, each with a connection of its own; the event 
 queued while a transaction runs shares the next one and its one flush (group commit), and where several pieces came
 together, the next ones wait a moment for each other. Work refused by a StoreError has written nothing, so it leaves the
 others of its transaction alone; after any other fault the transaction is undone and each piece of work runs again on
-its own, so a fault reaches only who caused it. Nothing is acknowledged once the file is no longer in its place: nobody
-would find it again. Nothing here knows what a task is.
+its own, so a fault reaches only who caused it. Nothing is acknowledged once the file, or the log beside it, is no
+longer in its place: nobody would find it again. Nothing here knows what a task is.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class SQLiteFile:
         """Take the file; raises StoreBusy, StoreError (see SQLiteStore.open). alone: not for `open_beside`."""
         self._loop = asyncio.get_running_loop()
         lock, connections = await asyncio.to_thread(_open if alone else _join, self._path)
-        self._lock, self._place = lock, _place(self._path)
+        self._lock, self._places = lock, _places(self._path, alone)
         roles = ((self._gathered, self._write), *((partial(_single, self._reads), _answer),) * _READERS)
         self._threads = [
             Thread(target=self._run, args=(connection, *role), name="a2a-store", daemon=True)
@@ -142,8 +142,9 @@ class SQLiteFile:
 
     def _transact(self, connection: sqlite3.Connection, jobs: list[_Job]) -> list[_Outcome]:
         try:
-            if _place(self._place[0]) != self._place:
-                raise OSError(f"{self._path} was moved or replaced; stop the server before you do that")
+            for name, file in self._places.items():
+                if _inode(name) != file:
+                    raise OSError(f"{name} was moved or replaced; stop the server before you do that")
             connection.execute("BEGIN IMMEDIATE")
         except (OSError, sqlite3.Error) as error:
             return [(future, None, error) for _, future in jobs]
@@ -199,10 +200,17 @@ def _join(path: str) -> tuple[int, list[sqlite3.Connection]]:
     return -1, connections
 
 
-def _place(path: str) -> tuple[str, int, int]:
-    """Where a path leads, and which file is there; raises OSError if there is none."""
+def _places(path: str, alone: bool) -> dict[str, tuple[int, int]]:
+    """Which files are there, by their paths: the database, and if it is served the log in which everything is before
+    it is in that, and the index of the log, by which others know of us."""
+    beside = (os.path.realpath(path) + suffix for suffix in ("-wal", "-shm") if alone)
+    return {name: _inode(name) for name in (os.path.abspath(path), *filter(os.path.exists, beside))}
+
+
+def _inode(path: str) -> tuple[int, int]:
+    """Which file is there; raises OSError if there is none."""
     found = os.stat(path)
-    return os.path.abspath(path), found.st_dev, found.st_ino
+    return found.st_dev, found.st_ino
 
 
 def _lock(path: str) -> int:
