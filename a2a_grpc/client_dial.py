@@ -172,7 +172,7 @@ class Dialer:
             self._resources.push_async_callback(channel.close)
             return channel
 
-        return GrpcWire(dial, entry.url, version, self._silence, count, self._beginner(target, secure, count))
+        return GrpcWire(dial, entry.url, version, self._silence, count, self._beginner(target, secure, count), secure)
 
     def _beginner(self, target: str, secure: bool, count: int) -> Begin | None:
         """What begins streams in place of grpcio, where that is wanted and can be."""

@@ -70,6 +70,9 @@ _ASKING: Final = 1.0
 _TOO_LARGE: Final = "CLIENT: Received message larger than max"
 """What the library itself says, in the name of nobody, of a message that is not read."""
 
+_HUNG_UP: Final = ("Socket closed", "Unwrap failed")
+"""What gRPC says of a server that leaves after it has agreed on TLS, be there a reason or not."""
+
 HEALTH: Final = "/grpc.health.v1.Health/Check"
 """What tells whether a gRPC server takes calls."""
 
@@ -293,7 +296,7 @@ class GrpcWire:
     """gRPC over some channels, which take turns. dial: makes a channel, which its maker closes in the end. silence:
     seconds after which a stream without an event is given up, and its connection with it; None (default) for never: the
     heartbeats of HTTP/2 are not seen from here. count: of channels, default 1. begin: begins streams, over connections
-    of its own; None (default) for the channels."""
+    of its own; None (default) for the channels. secure: whether over TLS."""
 
     def __init__(
         self,
@@ -303,9 +306,10 @@ class GrpcWire:
         silence: float | None = None,
         count: int = 1,
         begin: "Begin | None" = None,
+        secure: bool = False,
     ) -> None:
         self._dial, self._url, self._version, self._silence = dial, url, version, silence
-        self._begin = begin
+        self._begin, self._secure = begin, secure
         self._leaving: set[asyncio.Task[None]] = set()
         self._ways = [self._way() for _ in range(count)]
         self._turns = itertools.cycle(range(count))
@@ -371,7 +375,7 @@ class GrpcWire:
             try:
                 reading = await begin(row.path, sent, body, limit)
             except ConnectionError as fault:
-                raise ConnectionError(scrubbed(f"cannot connect to {self._url}: {fault}")) from None
+                raise self._away(str(fault)) from None
             except grpc.aio.AioRpcError as fault:
                 raise _grpc_error(fault) from None
             silence = Silence(self._silence, reading.cut)
@@ -421,8 +425,13 @@ class GrpcWire:
                 raise errors.InternalError("Deadline Exceeded") from None
             state = channel.get_state(try_to_connect=True)
         if state is not grpc.ChannelConnectivity.READY:
-            raise ConnectionError(scrubbed(f"cannot connect to {self._url}: {await _why(channel)}"))
+            raise self._away(await _why(channel))
         return way
+
+    def _away(self, why: str) -> ConnectionError:
+        if self._secure and any(words in why for words in _HUNG_UP):
+            why += "; this is what servers do that want a certificate of the client, or another one"
+        return ConnectionError(scrubbed(f"cannot connect to {self._url}: {why}"))
 
     async def _call(self, operation: str, request: Message, headers: Mapping[str, str]) -> tuple[Any, Any]:
         """The way of a call, and the call; the time to connect is part of its own."""

@@ -1,19 +1,22 @@
 """Certificates of agents that are not to be trusted, and clients without one: no way there on any wire, and the reason
 is told, to whoever calls or runs a gateway, and not to callers of that."""
 
+import asyncio
 import datetime
 import ipaddress
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+import uvloop
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 
 from a2a_grpc import errors
 from a2a_grpc.agent import Agent
-from a2a_grpc.call import JSONRPC, REST
+from a2a_grpc.call import JSONRPC, REST, V03, V1
 from a2a_grpc.client import Client
 from a2a_grpc.client_auth import Channel, Tls
 from a2a_grpc.gateway_way import UNREACHABLE
@@ -127,16 +130,52 @@ async def test_nor_is_it_over_http(folder: Path, name: str, binding: str, caplog
     assert any(word in caplog.text for word in WRONG[name])
 
 
+SHOWN = {
+    "": "certificate required",
+    "mallory": "unknown ca",
+    "expired": "certificate expired",
+    "future": "bad certificate",
+    "caller": "",
+}
+"""Certificates that callers show, and what TLS says of those."""
+
+
 @BOTH
 @pytest.mark.requirement("SEC-01", "AUTH-01")
-@pytest.mark.parametrize("shown", ["", "mallory", "caller"])
+@pytest.mark.parametrize("shown", SHOWN)
 async def test_who_shows_no_certificate_or_a_strange_one_is_not_let_in(folder: Path, shown: str, streams: str) -> None:
     told = {"tls": trusting(folder, shown), "channel": Channel(streams=streams), "retries": None, "timeout": PATIENCE}
     async with guarded(folder, "good", asks=True) as back, Client(f"grpcs://{back.grpc_address}", **told) as client:
         if shown == "caller":
             assert [event async for event in client.stream(asking("hi"))]
         else:
-            assert {type(fault) for fault in await refused(client)} == {errors.UnavailableError}
+            for fault in await refused(client):
+                assert type(fault) is errors.UnavailableError and "certificate of the client" in fault.message
+
+
+@pytest.mark.requirement("SEC-01", "AUTH-01")
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+@pytest.mark.parametrize("version", [V1, V03])
+@pytest.mark.parametrize("binding", [JSONRPC, REST])
+@pytest.mark.parametrize("shown", SHOWN)
+def test_nor_is_it_over_http_and_why_is_told(folder: Path, shown: str, binding: str, version: str, loop: Any) -> None:
+    async def tried() -> None:
+        told: dict[str, Any] = {"tls": trusting(folder, shown), "retries": None, "timeout": PATIENCE}
+        async with guarded(folder, "good", asks=True) as back:
+            async with Client(back.http_url, tls=trusting(folder, "caller"), retries=None) as known:
+                card = known.card
+            assert card is not None
+            async with Client(card, binding=binding, version=version, **told) as client:
+                if shown == "caller":
+                    assert [event async for event in client.stream(asking("hi"))]
+                    return
+                for fault in await refused(client):
+                    assert type(fault) is errors.UnavailableError and SHOWN[shown] in fault.message
+            found = await failure(Client.connect(back.http_url, **told))
+            assert type(found) is errors.UnavailableError and SHOWN[shown] in found.message
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(tried())
 
 
 @BOTH

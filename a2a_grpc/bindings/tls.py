@@ -20,6 +20,28 @@ from a2a_grpc.config import Options
 
 log: Final = logging.getLogger("a2a_grpc")
 
+_TOLD: Final = {"CERTIFICATE_VERIFY_FAILED", "PEER_DID_NOT_RETURN_A_CERTIFICATE"}
+"""Why a client is not let in that has shown no certificate, or one that is not to be trusted."""
+
+
+class _Telling(ssl.SSLObject):
+    """One connection. When a client is not let in, asyncio closes at once, and what TLS has to say of it stays unsent:
+    here it seems to want more of the client, so that it is sent, and is at an end when that leaves."""
+
+    _wrong: ssl.SSLError | None = None
+
+    def do_handshake(self) -> None:
+        """As always, but for that."""
+        if self._wrong is not None:
+            raise self._wrong
+        try:
+            super().do_handshake()
+        except ssl.SSLError as wrong:
+            if wrong.reason not in _TOLD:
+                raise
+            self._wrong = wrong
+            raise ssl.SSLWantReadError from wrong
+
 
 class TlsFiles:
     """The files that the options name, as last found usable. Raises OSError when they are not so from the start.
@@ -39,6 +61,7 @@ class TlsFiles:
     def _load(self) -> None:
         cert, key, *authorities = self._paths
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.sslobject_class = _Telling
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         try:
             context.load_cert_chain(cert, key, password="")  # so that nobody is asked for a pass phrase
