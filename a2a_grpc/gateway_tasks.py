@@ -301,12 +301,13 @@ class Keeper:
                 for step in (self._subscribed, self._looked):
                     try:
                         await step(relay, place)
-                    except TaskNotFoundError:
-                        log.warning("task %s: the upstream knows it no more", relay.task_id)
-                        return
                     except TimeoutError:
                         silent = True
                     except A2AError as fault:
+                        # Agents may say so of a subscription, too, where they have the task and no stream of it.
+                        if isinstance(fault, TaskNotFoundError) and step == self._looked:
+                            log.warning("task %s: the upstream knows it no more", relay.task_id)
+                            return
                         log.info("task %s: following it broke off: %s", relay.task_id, fault.message)
                         place.last = place.last if isinstance(fault, UnavailableError) else ""
                     if relay.ending:

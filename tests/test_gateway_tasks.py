@@ -154,11 +154,11 @@ async def test_a_question_its_answer_and_the_end_are_told_to_one_webhook() -> No
 
 
 class Agent(FakeService):
-    """Says what it is told to; follows nothing once `deaf`."""
+    """Says what it is told to; refuses subscriptions with `deaf`, if it is one."""
 
-    def __init__(self) -> None:
+    def __init__(self, deaf: errors.A2AError | None = None) -> None:
         super().__init__()
-        self.deaf, self.more, self.told = False, asyncio.Event(), [status(v1.TASK_STATE_WORKING)]
+        self.deaf, self.more, self.told = deaf, asyncio.Event(), [status(v1.TASK_STATE_WORKING)]
 
     def say(self, state: Any) -> None:
         self.answers["GetTask"] = task(state=state)
@@ -169,7 +169,7 @@ class Agent(FakeService):
     async def _stream(self, method: Any, request: Any, call: Any) -> AsyncIterator[Any]:
         self._seen(request, call)
         if self.deaf:
-            raise errors.UnsupportedOperationError("no streams here")
+            raise self.deaf
         yield v1.StreamResponse(task=self.answers["GetTask"])
         at = len(self.told)
         while self.answers["GetTask"].status.state != v1.TASK_STATE_COMPLETED or at < len(self.told):
@@ -180,10 +180,10 @@ class Agent(FakeService):
                 await self.more.wait()
 
 
-@pytest.mark.parametrize("deaf", [False, True])
-async def test_a_task_is_followed_to_its_end_also_where_it_cannot_be_subscribed_to(deaf: bool) -> None:
-    service = Agent()
-    service.deaf = deaf
+@pytest.mark.parametrize("deaf", [None, errors.UnsupportedOperationError("no streams"), errors.TaskNotFoundError()])
+async def test_a_task_is_followed_to_its_end_also_where_it_cannot_be_subscribed_to(deaf: Any) -> None:
+    """As an official SDK of v0.3, which says TASK_NOT_FOUND of tasks that wait for an answer."""
+    service = Agent(deaf)
     async with AsyncExitStack() as stack:
         hooks, address = await stack.enter_async_context(receiver()), await stack.enter_async_context(faked(service))
         front = await stack.enter_async_context(owning(address))
@@ -331,7 +331,7 @@ async def test_what_is_followed_counts_for_its_caller() -> None:
 
 async def test_a_task_that_the_agent_has_lost_is_followed_no_longer() -> None:
     service = Agent()
-    service.deaf = True
+    service.deaf = errors.UnsupportedOperationError()
     async with receiver() as hooks, faked(service) as address, owning(address) as front:
         async with wire_of(front, JSONRPC, V1) as client:
             await client.create_push_config(hook(hooks.url, task_id="t1"))
