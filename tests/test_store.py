@@ -16,7 +16,6 @@ from a2a_grpc.tasks.store import (
     Counts,
     Dedupe,
     Delivery,
-    Duplicate,
     LeaseLost,
     LeaseTaken,
     Report,
@@ -321,32 +320,7 @@ async def test_nothing_of_a_task_is_seen_or_changed_from_another_scope(store: St
     assert row is not None and (row.cancel, row.sequence) == (None, 1)
 
 
-# -- repeated sends, conversations
-
-
-@pytest.mark.requirement("BL-51", "OP-SEND-14")
-async def test_of_two_equal_sends_at_once_one_makes_the_task(store: Store) -> None:
-    sends = [create(store, name, dedupe=Dedupe("m", b"digest", NOW + 1000, name)) for name in ("one", "two")]
-    results = await asyncio.gather(*sends, return_exceptions=True)
-    [refused] = [result for result in results if isinstance(result, Duplicate)]
-    page = await store.tasks(ANN, TaskQuery())
-    assert [row.task_id for row in page.rows] == [refused.dedupe.task_id]
-    assert refused.dedupe == await store.seen(ANN, "m", NOW)
-
-
-@pytest.mark.requirement("BL-51")
-async def test_a_message_id_is_free_again_when_its_time_is_over(store: Store) -> None:
-    first = Dedupe("m", b"digest", NOW + 1000, "t", b"")
-    await create(store, dedupe=first)
-    assert await store.seen(ANN, "m", NOW + 999) == first
-    assert await store.seen(ANN, "m", NOW + 1000) is None
-    second = Dedupe("m", b"other", NOW + 3000, "", b"reply")
-    with pytest.raises(Duplicate) as refusal:
-        await store.remember_reply(ANN, "c", [b"hello"], {"k": b"1"}, second, NOW + 999)
-    assert refusal.value.dedupe == first
-    assert await store.messages(ANN, "c", 10) == [] and await store.memory(ANN, "c") == {}
-    await store.remember_reply(ANN, "c", [b"hello"], {"k": b"1"}, second, NOW + 1000)
-    assert await store.seen(ANN, "m", NOW + 1001) == second
+# -- conversations
 
 
 @pytest.mark.requirement("CTX-01")

@@ -7,7 +7,6 @@ decides is a commit: two that want the same thing cannot both get it. How tasks 
 
 import asyncio
 import hashlib
-from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
@@ -34,6 +33,7 @@ from a2a_grpc.tasks.posts import Posts
 from a2a_grpc.tasks.reads import Reads
 from a2a_grpc.tasks.relay import Relays
 from a2a_grpc.tasks.run import Runtime, Started, Turn
+from a2a_grpc.tasks.sends import Sends
 from a2a_grpc.tasks.start import Start, joined, new_id, with_ids
 from a2a_grpc.tasks.state import INTERRUPTED, TERMINAL, Fold, message_told, status_told
 from a2a_grpc.tasks.store import (
@@ -48,7 +48,7 @@ from a2a_grpc.tasks.store import (
     Store,
     TaskRow,
 )
-from a2a_grpc.tasks.upkeep import Lost, Upkeep
+from a2a_grpc.tasks.upkeep import LOOK, Lost, Upkeep
 from a2a_grpc.tasks.views import folded
 
 RETRY_AFTER: Final = 1.0
@@ -83,13 +83,13 @@ class Engine(Reads):
         self.draining = False
         self._cancels = Cancels(self._runtime, self.view)
         self._posts = Posts(self._runtime)
+        self._sends = Sends(self._runtime)
         hear = self._cancels.hear, self._posts.hear
         self.relays = Relays(self._runtime)
         """The tasks that others work on and that are kept here."""
-        self.upkeep = Upkeep(self._runtime, self.agents, self._rerun, hear, self._posts.look, self.relays)
+        shared = (self._posts.look, LOOK), (self._sends.renew, options.lease / 3)
+        self.upkeep = Upkeep(self._runtime, self.agents, self._rerun, hear, shared, self.relays)
         self.push = Deliverer(store, bus, options, holder, poster)
-        self._sends: dict[tuple[Scope, str], Started] = {}
-        self._asking: Counter[tuple[Scope, str]] = Counter()  # who asks the store what became of a message
 
     # -- life
 
@@ -114,6 +114,7 @@ class Engine(Reads):
         self.draining = False
         self.feeds.open()
         self._posts.open()
+        self._sends.open()
         await self.bus.open()
         await self.upkeep.start()
         self.push.start()
@@ -124,6 +125,7 @@ class Engine(Reads):
         self.draining = True
         await self.upkeep.drain(grace)
         self._posts.close()
+        self._sends.close()
         self.feeds.close(UnavailableError("The server is stopping"))
         await self.upkeep.stop()
         await self.push.stop()
@@ -157,11 +159,36 @@ class Engine(Reads):
     async def _create(
         self, call: Call, scope: Scope, request: v1.SendMessageRequest, digest: bytes, hold: Hold | None
     ) -> Started:
-        replies = self.agents[scope.agent].handler.replies
-        if replies and digest and (joined := await self._joined(scope, request.message, digest)):
-            return joined
+        replies, task_id = self.agents[scope.agent].handler.replies, new_id()
+        sent = self._runtime.dedupe(request.message, digest, task_id)
+        if not (replies and sent):
+            started = self._begun(call, scope, request, task_id, sent, hold)
+            if not replies:
+                await started.outcome()
+            return started
+        if (earlier := await self._sends.earlier(scope, sent)) is not None:
+            return earlier
+        try:
+            started = self._begun(call, scope, request, task_id, sent, hold)
+        except BaseException:
+            self._sends.give_up(scope, sent)
+            raise
+        assert started.turn is not None
+        self._sends.remember(scope, sent, started.turn)
+        return started
+
+    def _begun(
+        self,
+        call: Call,
+        scope: Scope,
+        request: v1.SendMessageRequest,
+        task_id: str,
+        sent: Dedupe | None,
+        hold: Hold | None,
+    ) -> Started:
+        """A new task, whose function is at work. sent: by what its message is known again."""
         self.check_room(call)
-        now, task_id = self.store.now_ms(), new_id()
+        now = self.store.now_ms()
         request = with_ids(call, request, task_id, request.message.context_id or new_id())
         message = request.message
         fold = Fold(self.options.keep_status_messages)
@@ -171,7 +198,7 @@ class Engine(Reads):
             0,
             now,
             context_id=message.context_id,
-            dedupe=self._runtime.dedupe(message, digest, task_id),
+            dedupe=sent,
             push_configs=self.push_configs(call, request, task_id),
         )
         context_id = message.context_id
@@ -186,45 +213,7 @@ class Engine(Reads):
             lambda fold, ids: (fold.open(message, ids, now),),
             trace=trace_of(call.metadata),
         )
-        started = Started(task_id, self._turn(start, hold), start, digest=digest)
-        if not replies:
-            await started.outcome()
-        elif digest:
-            self._remember(scope, message.message_id, started)
-        return started
-
-    async def _joined(self, scope: Scope, message: v1.Message, digest: bytes) -> Started | None:
-        """The earlier send of the same message, while it may still be answered without a task or after."""
-        key = scope, message.message_id
-        self._asking[key] += 1
-        try:
-            known = await self.store.seen(scope, message.message_id, self.store.now_ms())
-            earlier = self._sends.get(key)
-        finally:
-            self._asking[key] -= 1
-            self._forget(key)
-        if known is not None:
-            return Started(known.task_id, known=known, digest=digest)
-        if earlier is None:
-            return None
-        if earlier.digest != digest:
-            await Started("", known=Dedupe(message.message_id, earlier.digest, 0), digest=digest).outcome()
-        return Started(earlier.task_id, earlier.turn, digest=digest)
-
-    def _remember(self, scope: Scope, message_id: str, started: Started) -> None:
-        key = scope, message_id
-        self._sends[key] = started
-        if started.turn is not None:
-            started.turn.over.add_done_callback(lambda _: self._forget(key))
-
-    def _forget(self, key: tuple[Scope, str]) -> None:
-        """Forget a send that is over, unless somebody asks the store, which may have looked before it was over."""
-        if self._asking[key]:
-            return
-        del self._asking[key]
-        sent = self._sends.get(key)
-        if sent is not None and sent.turn is not None and sent.turn.over.done():
-            del self._sends[key]
+        return Started(task_id, self._turn(start, hold), start, digest=sent.digest if sent else b"")
 
     async def _continue(
         self, call: Call, scope: Scope, request: v1.SendMessageRequest, digest: bytes, hold: Hold | None

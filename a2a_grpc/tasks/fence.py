@@ -4,9 +4,10 @@ Laws: pure, no storage. A store reads the row, asks here, and writes exactly wha
 transaction. Whatever is refused is refused before anything is written. What an event says is never looked at.
 """
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from a2a_grpc.tasks.store import Change, Conflict, LeaseLost, TaskRow
+from a2a_grpc.tasks.store import Change, Claimed, Conflict, Dedupe, LeaseLost, Scope, TaskRow
 
 
 def admit(row: TaskRow | None, change: Change) -> dict[str, Any]:
@@ -44,6 +45,28 @@ def _admit(row: TaskRow, change: Change) -> None:
     alive = row.holder != "" and change.now_ms < row.lease_until_ms
     if alive and not change.over and (change.take is not None or change.token is None):
         raise Conflict(f"task {change.task_id} is in a turn of {row.holder}")
+
+
+def free(dedupe: Dedupe, stored: Dedupe | None, now_ms: int) -> bool:
+    """Whether a row may come in the place of what is stored of its message."""
+    return stored is None or now_ms >= stored.expires_ms or stored.reply == dedupe.claim
+
+
+def claimed(
+    claims: Iterable[tuple[Scope, Dedupe]],
+    stored: Callable[[Scope, Dedupe], Dedupe | None],
+    keep: Callable[[Scope, Dedupe], object],
+    now_ms: int,
+) -> dict[Claimed, Dedupe]:
+    """Keep each claim that may be; what is stored of the other messages."""
+    known: dict[Claimed, Dedupe] = {}
+    for scope, claim in claims:
+        found = stored(scope, claim)
+        if found is None or free(claim, found, now_ms):
+            keep(scope, claim)
+        else:
+            known[scope, claim.message_id] = found
+    return known
 
 
 def _lease(token: int, change: Change) -> dict[str, Any]:

@@ -17,12 +17,14 @@ from itertools import count, islice
 from operator import attrgetter
 from typing import Final
 
-from a2a_grpc.tasks.fence import admit
+from a2a_grpc.tasks.fence import admit, claimed, free
 from a2a_grpc.tasks.memory_push import MemoryPush, Pushed
 from a2a_grpc.tasks.start import now_ms
 from a2a_grpc.tasks.state import TERMINAL
 from a2a_grpc.tasks.store import (
+    CLAIM,
     Change,
+    Claimed,
     Counts,
     Dedupe,
     Duplicate,
@@ -239,7 +241,7 @@ class MemoryStore(MemoryPush):
         if change.notify and entry.push:
             self._notify(entry, change.notify)
         if change.dedupe is not None:
-            self._dedupe[change.scope, change.dedupe.message_id] = change.dedupe
+            self._remember_sent(change.scope, change.dedupe)
             entry.sent_as += (change.dedupe.message_id,)
         if change.posts:
             self._taken |= change.posts
@@ -257,9 +259,14 @@ class MemoryStore(MemoryPush):
         return entry.row
 
     def _refuse_duplicate(self, scope: Scope, dedupe: Dedupe | None, now_ms: int) -> None:
-        stored = dedupe and self._dedupe.get((scope, dedupe.message_id))
-        if stored and now_ms < stored.expires_ms:
+        if dedupe and (stored := self._sent(scope, dedupe)) and not free(dedupe, stored, now_ms):
             raise Duplicate(stored)
+
+    def _sent(self, scope: Scope, dedupe: Dedupe) -> Dedupe | None:
+        return self._dedupe.get((scope, dedupe.message_id))
+
+    def _remember_sent(self, scope: Scope, dedupe: Dedupe) -> None:
+        self._dedupe[scope, dedupe.message_id] = dedupe._replace(claim=CLAIM)
 
     def _set(self, row: TaskRow, columns: Mapping[str, object]) -> None:
         moves = "state" in columns
@@ -399,6 +406,10 @@ class MemoryStore(MemoryPush):
         stored = self._dedupe.get((scope, message_id))
         return stored if stored and now_ms < stored.expires_ms else None
 
+    async def claim_messages(self, claims: Sequence[tuple[Scope, Dedupe]], now_ms: int) -> Mapping[Claimed, Dedupe]:
+        """Store claims (see Store.claim_messages)."""
+        return claimed(claims, self._sent, self._remember_sent, now_ms)
+
     async def remember_reply(
         self,
         scope: Scope,
@@ -411,7 +422,7 @@ class MemoryStore(MemoryPush):
         """Keep a direct exchange (see Store.remember_reply)."""
         self._refuse_duplicate(scope, dedupe, now_ms)
         if dedupe is not None:
-            self._dedupe[scope, dedupe.message_id] = dedupe
+            self._remember_sent(scope, dedupe)
         self._contexts.say(scope, context_id, messages, now_ms)
         self._contexts.use(scope, context_id, memory, now_ms)
 

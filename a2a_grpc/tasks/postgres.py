@@ -21,6 +21,7 @@ from a2a_grpc.tasks.start import now_ms
 from a2a_grpc.tasks.store import (
     Backlog,
     Change,
+    Claimed,
     Counts,
     Dedupe,
     Delivery,
@@ -194,6 +195,11 @@ class PostgresStore:
         """The first outcome of a messageId (see Store.seen)."""
         found = await self._link.rows(sql.SEEN, sql.values_of(scope, message_id=message_id, now_ms=now_ms))
         return Dedupe(*found[0]) if found else None
+
+    async def claim_messages(self, claims: Sequence[tuple[Scope, Dedupe]], now_ms: int) -> Mapping[Claimed, Dedupe]:
+        """Store claims (see Store.claim_messages)."""
+        every = [(*each, now_ms) for each in claims]
+        return await self._link.transact(partial(claim, every=every))
 
     async def remember_reply(
         self,

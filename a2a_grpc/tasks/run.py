@@ -25,7 +25,7 @@ from a2a_grpc.tasks.invoke import at_once, begun, invoke
 from a2a_grpc.tasks.parts import agent_message
 from a2a_grpc.tasks.start import Start, failure, joined, without_task
 from a2a_grpc.tasks.state import INTERRUPTED, Fold, ids_of, message_told
-from a2a_grpc.tasks.store import Dedupe, Duplicate, Scope, StoreError, TaskRow
+from a2a_grpc.tasks.store import CLAIM, Dedupe, Duplicate, Scope, StoreError, TaskRow
 from a2a_grpc.tasks.views import View
 
 log: Final = logging.getLogger("a2a_grpc")
@@ -68,7 +68,7 @@ class Runtime(Process):
         if not digest:
             return None
         until_ms = self.store.now_ms() + int(self.options.dedupe_window * 1000)
-        return Dedupe(message.message_id, digest, until_ms, task_id)
+        return Dedupe(message.message_id, digest, until_ms, task_id, claim=CLAIM + task_id.encode())
 
     def local(self, scope: Scope, task_id: str) -> "Turn | None":
         """The turn of a task, if it runs in this process; None also when its lease may have run out, as while the
@@ -426,6 +426,8 @@ class Started:
         if self.known.digest != self.digest:
             text = "was used before for a message with other content"
             raise InvalidParamsError(violations=[("message.messageId", text)])
+        if self.known.claims:
+            raise UnavailableError("The message is being worked on elsewhere")
         return self.known.task_id or v1.Message.FromString(self.known.reply)
 
     @property

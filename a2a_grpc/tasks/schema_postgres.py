@@ -85,7 +85,7 @@ _TALLIES: Final = "(SELECT * FROM tallies UNION ALL SELECT * FROM tally_changes)
 GUARDS: Final = """SELECT id, agent, tenant, owner, task_id, context_id, sequence, holder, token, lease_until_ms
     FROM tasks WHERE task_id = ANY (:task_ids) ORDER BY task_id FOR UPDATE"""
 ADD_EVENT: Final = "INSERT INTO events (task, sequence, payload) VALUES (:task, :sequence, :payload)"
-CLAIM_DEDUPE: Final = f"""{ADD_DEDUPE} WHERE dedupe.expires_ms <= :now_ms
+CLAIM_DEDUPE: Final = f"""{ADD_DEDUPE} WHERE dedupe.expires_ms <= :now_ms OR dedupe.reply = :claim
     RETURNING agent, tenant, owner, message_id"""
 DROP_DEDUPE: Final = f"DELETE FROM dedupe WHERE {MINE} AND message_id = :message_id"
 # Changes that only add events, by the holder of the lease: those that fit, at once; answers their task ids.

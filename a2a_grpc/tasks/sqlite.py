@@ -12,13 +12,14 @@ from functools import partial
 from typing import Any
 
 from a2a_grpc.tasks import schema as sql
-from a2a_grpc.tasks.fence import admit
+from a2a_grpc.tasks.fence import admit, claimed, free
 from a2a_grpc.tasks.schema import values_of
 from a2a_grpc.tasks.sqlite_file import SQLiteFile
 from a2a_grpc.tasks.start import now_ms
 from a2a_grpc.tasks.store import (
     Backlog,
     Change,
+    Claimed,
     Counts,
     Dedupe,
     Delivery,
@@ -194,6 +195,15 @@ class SQLiteStore:
         rows = await self._file.rows(sql.SEEN, values_of(scope, message_id=message_id, now_ms=now_ms))
         return Dedupe(*rows[0]) if rows else None
 
+    async def claim_messages(self, claims: Sequence[tuple[Scope, Dedupe]], now_ms: int) -> Mapping[Claimed, Dedupe]:
+        """Store claims (see Store.claim_messages)."""
+
+        def work(connection: sqlite3.Connection) -> Mapping[Claimed, Dedupe]:
+            stored, keep = partial(_seen, connection, now_ms=now_ms), partial(_remember_sent, connection)
+            return claimed(claims, stored, keep, now_ms)
+
+        return await self._file.write(work)
+
     async def remember_reply(
         self,
         scope: Scope,
@@ -208,7 +218,7 @@ class SQLiteStore:
         def work(connection: sqlite3.Connection) -> None:
             _refuse_duplicate(connection, scope, dedupe, now_ms)
             if dedupe is not None:
-                connection.execute(sql.ADD_DEDUPE, values_of(scope, **dedupe._asdict()))
+                _remember_sent(connection, scope, dedupe)
             context = _remember(connection, scope, context_id, memory, now_ms)
             connection.executemany(sql.ADD_MESSAGE, sql.exchange(context, messages, now_ms))
 
@@ -366,7 +376,7 @@ def _commit(connection: sqlite3.Connection, change: Change) -> int:
     if change.notify:
         connection.execute(sql.MOVE_DUE, {"task": task, "notify": change.notify})
     if change.dedupe is not None:
-        connection.execute(sql.ADD_DEDUPE, values_of(change.scope, **change.dedupe._asdict()))
+        _remember_sent(connection, change.scope, change.dedupe)
     for number, taken in change.posts.items():
         connection.execute(sql.TAKE_POST, {"number": number, "taken": taken})
     if change.memory:
@@ -401,10 +411,18 @@ def _set(connection: sqlite3.Connection, task: int, columns: dict[str, Any]) -> 
 
 
 def _refuse_duplicate(connection: sqlite3.Connection, scope: Scope, dedupe: Dedupe | None, now_ms: int) -> None:
-    if dedupe is not None:
-        values = values_of(scope, message_id=dedupe.message_id, now_ms=now_ms)
-        if found := connection.execute(sql.SEEN, values).fetchone():
-            raise Duplicate(Dedupe(*found))
+    if dedupe and (first := _seen(connection, scope, dedupe, now_ms)) and not free(dedupe, first, now_ms):
+        raise Duplicate(first)
+
+
+def _seen(connection: sqlite3.Connection, scope: Scope, dedupe: Dedupe, now_ms: int) -> Dedupe | None:
+    values = values_of(scope, message_id=dedupe.message_id, now_ms=now_ms)
+    found = connection.execute(sql.SEEN, values).fetchone()
+    return Dedupe(*found) if found else None
+
+
+def _remember_sent(connection: sqlite3.Connection, scope: Scope, dedupe: Dedupe) -> None:
+    connection.execute(sql.ADD_DEDUPE, values_of(scope, **dedupe._asdict()))
 
 
 def _remember(

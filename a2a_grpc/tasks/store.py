@@ -131,15 +131,31 @@ class LeaseTaken(NamedTuple):
     trace: str = ""
 
 
+CLAIM: Final = b"\0"
+"""What the reply of a claim begins with, and no serialised Message."""
+
+
 class Dedupe(NamedTuple):
     """What makes a repeated send recognisable: same scope and messageId; `digest` tells whether the content is the
-    same. `task_id` or `reply` (a serialised Message) is the first outcome (OP-SEND-14, BL-51)."""
+    same. `task_id` or `reply` (a serialised Message) is the first outcome (OP-SEND-14, BL-51); or the row is a claim:
+    somebody is at work on an outcome, and says whom it is by the rest of `reply`. claim: the reply of the claim in
+    whose place this row may come; default: of none. It is not stored."""
 
     message_id: str
     digest: bytes
     expires_ms: int
     task_id: str = ""
     reply: bytes = b""
+    claim: bytes = CLAIM
+
+    @property
+    def claims(self) -> bool:
+        """Whether there is no outcome yet."""
+        return self.reply[:1] == CLAIM
+
+
+Claimed = tuple[Scope, str]
+"""Whose message, and its messageId."""
 
 
 class Post(NamedTuple):
@@ -421,6 +437,10 @@ class Store(Protocol):
 
     async def seen(self, scope: Scope, message_id: str, now_ms: int) -> Dedupe | None:
         """The first outcome of a messageId in this scope, if it has not expired."""
+
+    async def claim_messages(self, claims: Sequence[tuple[Scope, Dedupe]], now_ms: int) -> Mapping[Claimed, Dedupe]:
+        """Store claims, or lengthen or shorten them, each where nothing else is known of its message; answers what is
+        known of the others. Two of one message may not be given."""
 
     async def remember_reply(
         self,

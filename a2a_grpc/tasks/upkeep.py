@@ -9,7 +9,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -93,7 +93,8 @@ async def close_task(runtime: Runtime, row: TaskRow, fold: Fold, state: int, tex
 
 
 class Upkeep:
-    """The loops beside the turns of a process."""
+    """The loops beside the turns of a process. shared: more of them for a store that others share, each with its
+    seconds."""
 
     def __init__(
         self,
@@ -101,11 +102,11 @@ class Upkeep:
         agents: Mapping[str, Agent],
         rerun: Rerun,
         hear: Sequence[Listener],
-        look: Callable[[], Awaitable[None]],
+        shared: Iterable[tuple[Callable[[], Awaitable[None]], float]],
         relays: Relays,
     ) -> None:
         self._runtime = runtime
-        self._look = look
+        self._shared = shared
         self._agents = agents
         self._rerun = rerun
         self._hear = hear
@@ -126,7 +127,7 @@ class Upkeep:
             (self._recover, min(options.lease, LOOK)),
         ]
         if not self._runtime.store.exclusive:
-            loops += [(self._cancel, LOOK), (self._look, LOOK)]
+            loops += [(self._cancel, LOOK), *self._shared]
             if not self._listening:
                 for listener in self._hear:
                     self._runtime.bus.listen(listener)

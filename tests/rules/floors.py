@@ -12,8 +12,8 @@ FLOORS = {
         tasks.cancels tasks.commits tasks.context tasks.engine tasks.feed tasks.fence tasks.handle tasks.inbox
         tasks.invoke tasks.listing tasks.memory tasks.memory_push tasks.parts tasks.posts tasks.postgres
         tasks.postgres_commits tasks.postgres_link tasks.postgres_reads tasks.reads tasks.relay tasks.run tasks.schema
-        tasks.schema_postgres tasks.sqlite tasks.sqlite_file store_watch tasks.start tasks.state tasks.store tasks.told
-        tasks.upkeep tasks.views telemetry telemetry_logs telemetry_otel telemetry_parts telemetry_prometheus
+        tasks.schema_postgres tasks.sends tasks.sqlite tasks.sqlite_file store_watch tasks.start tasks.state tasks.store
+        tasks.told tasks.upkeep tasks.views telemetry telemetry_logs telemetry_otel telemetry_parts telemetry_prometheus
         telemetry_sums verification""",
     3: """bindings bindings.asgi bindings.asgi_exchange bindings.asgi_grpc bindings.browsers bindings.cors bindings.grpc
         bindings.health bindings.http bindings.http_plain bindings.jsonrpc bindings.mounts bindings.openapi
