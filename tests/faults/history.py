@@ -5,9 +5,10 @@ and it goes on from the event that it has. What the function did is known from a
 """
 
 import asyncio
+import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Awaitable, Callable, Container
+from contextlib import aclosing, asynccontextmanager, closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -150,24 +151,40 @@ def _check_runs(task: Kept, runs: list[tuple[str, int]]) -> None:
     assert max(last) <= task.attempt, (task.agent, task.attempt, runs)
 
 
+@asynccontextmanager
+async def tables(url: str) -> AsyncIterator[Callable[[str], Awaitable[list[Any]]]]:
+    """A way to ask the store's tables, beside whoever serves from them."""
+    if url.startswith("sqlite:"):
+        with closing(sqlite3.connect(url.removeprefix("sqlite:"))) as file:
+
+            async def ask(statement: str) -> list[Any]:
+                return file.execute(statement).fetchall()
+
+            assert await ask("PRAGMA integrity_check") == [("ok",)]
+            yield ask
+        return
+    connection = await asyncpg.connect(url)
+    try:
+        yield connection.fetch
+    finally:
+        await connection.close()
+
+
 async def kept(url: str) -> list[Kept]:
     """Every task in the store. Nothing may be left of a turn, and nothing that was to be sent: a message whose sender
     was killed a while longer."""
-    connection = await asyncpg.connect(url)
-    try:
+    async with tables(url) as ask:
         async with timeout(PATIENCE):
-            while await connection.fetchval("SELECT count(*) FROM posts"):  # noqa: ASYNC110 - another server
+            while await ask("SELECT * FROM posts"):  # noqa: ASYNC110 - another server
                 await asyncio.sleep(PAUSE)
-        assert not await connection.fetchval("SELECT count(*) FROM tasks WHERE holder <> ''")
-        assert not await connection.fetchval("SELECT count(*) FROM push_configs WHERE cursor < due OR holder <> ''")
-        tasks = await connection.fetch("SELECT id, agent, task_id, state, attempt, sequence FROM tasks ORDER BY id")
-        logs: dict[int, list[Event]] = {row["id"]: [] for row in tasks}
-        for row in await connection.fetch("SELECT task, sequence, payload FROM events ORDER BY task, sequence"):
-            logs[row["task"]].append(Event(row["sequence"], v1.StreamResponse.FromString(row["payload"])))
-        assert all(len(logs[row["id"]]) == row["sequence"] for row in tasks)
-        return [Kept(row["agent"], row["task_id"], row["state"], row["attempt"], logs[row["id"]]) for row in tasks]
-    finally:
-        await connection.close()
+        assert not await ask("SELECT * FROM tasks WHERE holder <> ''")
+        assert not await ask("SELECT * FROM push_configs WHERE cursor < due OR holder <> ''")
+        tasks = await ask("SELECT id, agent, task_id, state, attempt, sequence FROM tasks ORDER BY id")
+        logs: dict[int, list[Event]] = {row[0]: [] for row in tasks}
+        for task, sequence, payload in await ask("SELECT task, sequence, payload FROM events ORDER BY task, sequence"):
+            logs[task].append(Event(sequence, v1.StreamResponse.FromString(payload)))
+        assert all(len(logs[row[0]]) == row[5] for row in tasks)
+        return [Kept(*row[1:5], logs[row[0]]) for row in tasks]
 
 
 def unnumbered(event: v1.StreamResponse) -> v1.StreamResponse:

@@ -7,6 +7,7 @@ they bound hangs and are no goals. Every process is one that was started here an
 import asyncio
 import os
 import random
+import resource
 import socket
 import sys
 import uuid
@@ -109,6 +110,17 @@ def catches(pid: int, number: int) -> bool:
     """Whether a process has a handler of its own for a signal."""
     [mask] = [line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigCgt:")]
     return bool(int(mask.split()[1], 16) >> (number - 1) & 1)
+
+
+def limit_files(pid: int, most: int) -> None:
+    """Let no file of a process grow past `most` bytes; -1 takes that back."""
+    _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (most if most >= 0 else hard, hard))
+
+
+def stored(folder: Path) -> int:
+    """Bytes in the files of the store."""
+    return sum(path.stat().st_size for path in folder.glob("a2a.db*"))
 
 
 async def client(url: str, binding: str, **settings: Any) -> Client:

@@ -20,7 +20,7 @@ from pathlib import Path
 from a2a_stubs import v1
 
 from tests.faults.history import History, Kept
-from tests.faults.storms import FAULTS, Fault, Scene, Services, own_services, reached, replicas, suffered
+from tests.faults.storms import FAULTS, Fault, Scene, Services, database, own_services, reached, replicas, suffered
 from tests.stores import postgres_url
 
 CHANCE = "by chance"
@@ -52,7 +52,7 @@ async def bear(chance: random.Random, services: Services, name: str, fault: Faul
 
     folder, bus = Path(tempfile.mkdtemp()), services.bus if fault.nats else ""
     async with (
-        postgres_url(services.url) as url,
+        database(services.url, fault, folder) as url,
         reached(url, fault, chance) as (place, lag),
         replicas(folder, place, fault, chance, bus) as fleet,
     ):

@@ -1,4 +1,5 @@
-"""What may happen to three replicas and to what they stand on, while callers go on: the history stays right.
+"""What may happen to three replicas, or one server, and to what they stand on, while callers go on: the history stays
+right.
 
 Laws: the load is the same for every fault, and so is the checker, which is in history.py. A fault is a row of FAULTS;
 what is chosen by chance can be had again by its seed.
@@ -26,8 +27,9 @@ from a2a_grpc.tasks.state import status_of
 from scripts import services
 from tests.faults.history import History, Kept
 from tests.faults.late import Lag, lagging
-from tests.faults.processes import BINDINGS, ENDED, ENVIRONMENT, within
+from tests.faults.processes import BINDINGS, ENDED, ENVIRONMENT, limit_files, within
 from tests.faults.replicas import Fleet
+from tests.stores import postgres_url
 
 LEASE = 1.0
 CHUNKS = 60
@@ -208,6 +210,27 @@ async def nothing(scene: Scene) -> None:
     await scene.fleet.working()
 
 
+# -- faults of one server and its file
+
+
+async def restart(scene: Scene) -> None:
+    """End the one that serves from the file without warning, and start another."""
+    server = await scene.fleet.working()
+    server.process.kill()
+    await server.exit_code()
+    await scene.fleet.start(1)  # callers find nobody until then
+    del scene.fleet.servers[server]
+
+
+async def cramp(scene: Scene) -> None:
+    """The file and the log beside it have no more room for a second."""
+    server = await scene.fleet.working()
+    limit_files(server.process.pid, scene.fleet.ran.stat().st_size + 65536)  # notes of runs still have room
+    await asyncio.sleep(0.5 + scene.fleet.chance.random())
+    limit_files(server.process.pid, -1)
+    await scene.fleet.all_working()
+
+
 # -- faults of services
 
 
@@ -290,7 +313,8 @@ async def fill(scene: Scene) -> None:
 class Fault(NamedTuple):
     """strike: one round of it. lease: of the replicas, in seconds. steady: whether no task may notice. hours: how far
     the replicas' clocks are ahead. loss: the share of hints that no replica hears. own: whether the services are the
-    replicas' own. nats: whether hints go by NATS. late: whether the database is reached through a Lag."""
+    replicas' own. nats: whether hints go by NATS. late: whether the database is reached through a Lag. file: whether
+    there is one server, with its tasks in a file."""
 
     strike: Callable[[Scene], Awaitable[None]]
     lease: float = 10.0
@@ -300,6 +324,7 @@ class Fault(NamedTuple):
     own: bool = False
     nats: bool = False
     late: bool = False
+    file: bool = False
 
 
 FAULTS = {
@@ -316,6 +341,8 @@ FAULTS = {
     "stop": Fault(stop, 30.0, own=True),
     "crash": Fault(crash, 30.0, own=True),
     "full": Fault(fill, 30.0, own=True),
+    "file kill": Fault(restart, LEASE, steady=False, file=True),
+    "file full": Fault(cramp, LEASE, steady=False, file=True),
 }
 
 
@@ -323,16 +350,26 @@ FAULTS = {
 async def replicas(
     folder: Path, url: str, fault: Fault, chance: random.Random, bus: str = "", *words: str
 ) -> AsyncIterator[Fleet]:
-    """Three of them, started at once on an empty database."""
+    """Three of them, started at once on an empty database; one on a file."""
     settings = ("--store", url, "--lease", str(fault.lease), "--deduplicate", "always", "--store-retry", "60")
     settings += ("--trim-interval", "1")
     hints = ("--bus", bus) if bus else ()
     fleet = Fleet(folder, chance, fault.hours, *settings, *hints, *words, A2A_TEST_LOSS=str(fault.loss))
     try:
-        await fleet.start(3)
+        await fleet.start(1 if fault.file else 3)
         yield fleet
     finally:
         await fleet.close()
+
+
+@asynccontextmanager
+async def database(url: str, fault: Fault, folder: Path) -> AsyncIterator[str]:
+    """An empty one for the replicas of a fault: at the PostgreSQL of the URL, or a file in the folder."""
+    if fault.file:
+        yield f"sqlite:{folder / 'a2a.db'}"
+        return
+    async with postgres_url(url) as place:
+        yield place
 
 
 @asynccontextmanager

@@ -1,7 +1,6 @@
 """A full disk, and a process that is stopped for a while: the server says so, and works on when that is over."""
 
 import asyncio
-import resource
 import signal
 from pathlib import Path
 
@@ -11,18 +10,20 @@ from a2a_stubs import v1
 from a2a_grpc.bindings.mounts import HEALTH, READY
 from a2a_grpc.call import GRPC, JSONRPC, REST
 from a2a_grpc.errors import InternalError
-from tests.faults.processes import BINDINGS, at_work, clients, ended, fetch, message, numbered, serving, texts, within
-
-
-def limit_files(pid: int, most: int) -> None:
-    """Let no file of a process grow past `most` bytes; -1 takes that back."""
-    _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
-    resource.prlimit(pid, resource.RLIMIT_FSIZE, (most if most >= 0 else hard, hard))
-
-
-def stored(folder: Path) -> int:
-    """Bytes in the files of the store."""
-    return sum(path.stat().st_size for path in folder.glob("a2a.db*"))
+from tests.faults.processes import (
+    BINDINGS,
+    at_work,
+    clients,
+    ended,
+    fetch,
+    limit_files,
+    message,
+    numbered,
+    serving,
+    stored,
+    texts,
+    within,
+)
 
 
 @pytest.mark.requirement("BL-03", "BL-28", "BL-21")

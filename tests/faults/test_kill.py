@@ -28,6 +28,7 @@ from tests.faults.processes import (
     texts,
     within,
 )
+from tests.faults.storms import FAULTS, Scene, database, replicas, suffered
 
 NOBODY = Scope("", "", "")
 AMOUNT = 200
@@ -196,6 +197,17 @@ async def test_a_second_process_is_refused_and_the_file_stays_good(tmp_path: Pat
         server.process.kill()
         await server.exit_code()
     check_log(await logged(tmp_path, task_id), seen)
+
+
+@pytest.mark.requirement("BL-08", "BL-48", "SUB-03", "STREAM-09")
+@pytest.mark.parametrize("name", ["file kill", "file full"])
+async def test_a_file_whose_server_is_killed_or_has_no_room_loses_and_doubles_nothing(
+    tmp_path: Path, name: str
+) -> None:
+    fault, chance = FAULTS[name], seeded()
+    async with database("", fault, tmp_path) as url, replicas(tmp_path, url, fault, chance) as fleet:
+        found = await suffered(Scene(fleet, url, None), [fault] * 3)
+        assert any(task.state == v1.TASK_STATE_FAILED or task.attempt > 1 for task in found)
 
 
 @pytest.mark.requirement("BL-08")
