@@ -287,9 +287,10 @@ class Connection(asyncio.Protocol):
         with suppress(ProtocolError):
             self._h2.close_connection()
         self._flush()
-        self._transport.close()
-        if self._transport.get_extra_info("ssl_object") is not None:
-            _deafen(self._transport)  # else TLS waits for a good-bye of the server
+        if not self._transport.is_closing():
+            self._transport.close()
+            if self._transport.get_extra_info("ssl_object") is not None:
+                _deafen(self._transport)  # else TLS waits for a good-bye of the server
         self._loop.call_later(LAST_WORDS, self._transport.abort)  # where a server does not read them
 
     def abort(self) -> None:
