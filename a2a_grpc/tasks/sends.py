@@ -14,7 +14,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 from a2a_grpc.errors import UnavailableError
 from a2a_grpc.python310_asyncio import timeout
@@ -63,9 +64,9 @@ class Sends:
         self._closed = True
 
     async def earlier(self, scope: Scope, sent: Dedupe) -> Started | None:
-        """The first send of the same message; None if there is none, and then it is claimed for this one. sent: what
-        will be known of this one. Raises InvalidParamsError for other content, UnavailableError when this process
-        stops."""
+        """The first send of the same message, or of other content under its id, which has no outcome for this one; None
+        if there is none, and then it is claimed for this one. sent: what will be known of this one. Raises
+        UnavailableError when this process stops."""
         key = scope, sent.message_id
         self._asking[key] += 1
         try:
@@ -82,20 +83,10 @@ class Sends:
         finally:
             self._asking[key] -= 1
             self._forget(key)
-        if known is not None and not (first and known.claims):
-            return await self._same(Started(known.task_id, known=known, digest=sent.digest))
-        if first is None:
-            return None
-        if first.sent.digest != sent.digest:
-            await self._same(Started("", known=first.sent, digest=sent.digest))
-        return Started(first.turn.task_id, first.turn, digest=sent.digest)
-
-    async def _same(self, started: Started) -> Started:
-        """Refuse another message under an id that is known."""
-        assert started.known is not None
-        if started.known.digest != started.digest:
-            await started.outcome()
-        return started
+        if first and first.sent.digest == sent.digest and (known is None or known.claims):
+            return Started(first.turn.task_id, first.turn, digest=sent.digest)
+        known = known or (first.sent if first else None)
+        return None if known is None else Started(known.task_id, known=known, digest=sent.digest)
 
     def remember(self, scope: Scope, sent: Dedupe, turn: Turn) -> None:
         """This turn is that of the first send of a message; sent: as for `earlier`."""
@@ -128,7 +119,7 @@ class Sends:
             known: Mapping[Claimed, Dedupe] = await asyncio.shield(work)
             return known.get(key)
         except asyncio.CancelledError:
-            work.add_done_callback(lambda _: self.give_up(key[0], sent))
+            work.add_done_callback(partial(self._unwanted, key[0], sent))
             raise
 
     async def _claim(
@@ -140,6 +131,10 @@ class Sends:
         until = now + int((self._runtime.options.lease if seconds is None else seconds) * 1000)
         claims = [(scope, sent._replace(expires_ms=until, task_id="", reply=sent.claim)) for scope, sent in sends]
         return await store.claim_messages(claims, now)
+
+    def _unwanted(self, scope: Scope, sent: Dedupe, work: "asyncio.Task[Any]") -> None:
+        if not (work.cancelled() or work.exception()):
+            self.give_up(scope, sent)
 
     def give_up(self, scope: Scope, sent: Dedupe) -> None:
         """Take a claim back, so that nobody waits for an outcome that will not come."""
