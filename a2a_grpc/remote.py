@@ -8,6 +8,7 @@ on, never taken for an instruction.
 
 import asyncio
 import hashlib
+import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import aclosing, suppress
@@ -30,6 +31,8 @@ from a2a_grpc.tasks.parts import add_parts
 from a2a_grpc.tasks.start import new_id
 from a2a_grpc.tasks.state import INTERRUPTED, Fold, state_of
 from a2a_grpc.tasks.store import Event
+
+log: Final = logging.getLogger("a2a_grpc")
 
 FINISHED: Final[Mapping[int, str]] = {
     v1.TASK_STATE_COMPLETED: "stop",
@@ -417,8 +420,13 @@ class RemoteAgent:
         """What `TaskHandle.delegate` does: let this agent work as a part of a task. place: which of the delegations
         of a turn it is."""
         given = list(handle.parts) if content is None else content
-        key = key or f"{place} {self.name} {'' if content is None else _mark(content)}"
         runs: dict[str, Any] = handle.state.setdefault(DELEGATED, {})
+        if not key:
+            here = f"{place} {self.name} "
+            key = here + ("" if content is None else _mark(content))
+            if key not in runs and any(name.startswith(here) and run.get("asked") for name, run in runs.items()):
+                log.warning("task %s: what %s asked is not answered: delegation %d was given something else this time; "
+                            "give it what stays the same from turn to turn", handle.id, self.name, place)  # fmt: skip
         known, told, memory = runs.get(key), self._told(handle, overrides), handle.context.memory
 
         async def begun(run_id: str, context_id: str) -> None:

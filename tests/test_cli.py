@@ -114,6 +114,11 @@ async def slow(task):
 def here(tmp_path: Path) -> Path:
     (tmp_path / "slow.py").write_text(SLOW_AGENT, "utf-8")
     (tmp_path / "broken.py").write_text("x = 1\nraise RuntimeError('no luck')\n", "utf-8")
+    (tmp_path / "unread.py").write_text("x = 1\nagent = (\n", "utf-8")
+    (tmp_path / "taken.py").write_text(
+        "from slow import agent\n\nagents = {'slow': agent}\nagent.handle(print)\n", "utf-8"
+    )
+    (tmp_path / "several.py").write_text("import slow\n\nagents = {'slow': slow.agent}\n", "utf-8")
     return tmp_path
 
 
@@ -194,7 +199,10 @@ MISTYPES = ["mesage", "message.parts[1].txt", "configuration.returnAtOnce"]
         (["serve", "orders.py:agent"], "orders:agent"),
         (["serve", "nowhere:agent"], "no module named nowhere"),
         (["serve", "broken:agent"], "RuntimeError: no luck (broken.py, line 2)"),
+        (["serve", "unread:agent"], "SyntaxError: '(' was never closed (unread.py, line 2)\n"),
+        (["serve", "taken:agents"], "> (taken.py, line 4)\n"),
         (["serve", "slow:agnet"], "slow has: agent"),
+        (["serve", "several:agent"], "several has: agents"),
         (["serve", "slow:asyncio"], "is not an Agent"),
         (["serve", "--max-parts", "many"], "max_parts cannot be read from 'many'"),
         (["serve", "--max-parts", "0"], "max_parts must be between 1"),

@@ -456,9 +456,9 @@ async def test_a_stream_that_outlasts_the_grace_is_cut():
                 await held.content.read()
 
 
-async def test_a_taken_address_is_an_os_error():
+async def test_a_taken_address_is_an_os_error_that_names_it():
     async with serving() as site:
-        with pytest.raises(OSError):
+        with pytest.raises(OSError, match=f"HTTP cannot listen on {site.host.address}: in use"):
             await HttpHost([], Options(http=site.host.address), Streams(1)).start()
 
 

@@ -276,6 +276,19 @@ async def test_what_was_done_before_a_question_is_not_done_again(back: Server) -
         assert third not in before and len(after) == 3
 
 
+async def test_an_answer_that_goes_to_no_delegation_is_told_in_the_log(
+    back: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def changes(task: TaskHandle, remote: RemoteAgent) -> Any:
+        return (await task.delegate(remote, "ask" if task.answer is None else f"again {task.answer}")).text
+
+    async with chain(back, changes) as agent:
+        asked = await agent.generate("go")
+        assert "not answered" not in caplog.text
+        await agent.resume("L", run_id=asked.run_id)
+        assert f"task {asked.run_id}: what {back.http_url} asked is not answered" in caplog.text
+
+
 async def test_a_pause_may_be_the_authors_own_affair(back: Server) -> None:
     async def works(task: TaskHandle, remote: RemoteAgent) -> Any:
         found = await task.delegate(remote, "ask", pause=False)

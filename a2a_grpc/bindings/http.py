@@ -103,14 +103,18 @@ class HttpHost:
         self._mounts.browsers = Browsers(options, options.http)
         aside = _Server(self._serve, handler_cancellation=True)
         plain = PlainHost(self._mounts, options, self._streams, self.running, aside)
-        server = await asyncio.get_running_loop().create_server(
-            plain,
-            host.strip("[]") or None,
-            int(port),
-            ssl=tls,
-            backlog=_BACKLOG,
-            reuse_port=options.reuse_port or None,
-        )
+        try:
+            server = await asyncio.get_running_loop().create_server(
+                plain,
+                host.strip("[]") or None,
+                int(port),
+                ssl=tls,
+                backlog=_BACKLOG,
+                reuse_port=options.reuse_port or None,
+            )
+        except OSError as fault:
+            why = "in use, or not an address of this host"
+            raise OSError(fault.errno, f"HTTP cannot listen on {options.http}: {why}") from fault
         self._plain, self._aside, self._server = plain, aside, server
         self.address = f"{host}:{server.sockets[0].getsockname()[1]}"
         self._origin = plain.origin = f"{'https' if tls else 'http'}://{self.address}"

@@ -90,14 +90,25 @@ def load_target(target: str) -> Agent | Mapping[str, Agent]:
             raise UsageError(f"there is no module named {fault.name}") from None
         raise UsageError(f"{module} cannot be imported: {fault}") from None
     except Exception as fault:
-        last = traceback.extract_tb(fault.__traceback__)[-1]
-        where = f"{os.path.basename(last.filename)}, line {last.lineno}"
-        raise UsageError(f"{module} cannot be imported: {type(fault).__name__}: {fault} ({where})") from None
-    several = isinstance(found, Mapping) and found and all(isinstance(agent, Agent) for agent in found.values())
-    if not (isinstance(found, Agent) or several):
-        there = [key for key, value in vars(sys.modules[module]).items() if isinstance(value, Agent)]
+        raise UsageError(f"{module} cannot be imported: {type(fault).__name__}: {fault}{_place(fault)}") from None
+    if not _served(found):
+        there = [key for key, value in vars(sys.modules[module]).items() if _served(value)]
         raise UsageError(f"{target} is not an Agent; {module} has: {', '.join(there) or 'none'}")
     return cast(Agent | Mapping[str, Agent], found)
+
+
+def _served(found: Any) -> bool:
+    """Whether it is an agent, or a mapping of names to agents."""
+    several = isinstance(found, Mapping) and found and all(isinstance(agent, Agent) for agent in found.values())
+    return isinstance(found, Agent) or bool(several)
+
+
+def _place(fault: Exception) -> str:
+    """The last line of an imported module that led to a fault and is neither this package's nor the import's own; ""
+    where there is none, as for a SyntaxError, whose text has its place."""
+    own = (os.path.dirname(config.__file__), importlib.__file__, "<frozen importlib")
+    theirs = [each for each in traceback.extract_tb(fault.__traceback__) if not each.filename.startswith(own)]
+    return f" ({os.path.basename(theirs[-1].filename)}, line {theirs[-1].lineno})" if theirs else ""
 
 
 def tell(text: str) -> None:
