@@ -179,15 +179,20 @@ class Deliverer:
         return len(self._sending)
 
     async def put(self, scope: Scope, config: PushConfig) -> bool:
-        """Create or replace a config (see Store.put_push_config); nothing more is sent for a replaced one. Raises
-        InvalidParamsError if the task has `max_push_configs` others."""
+        """Create or replace a config (see Store.put_push_config): what is not sent yet is sent as the new one says, and
+        nothing as the old one did. Raises InvalidParamsError if the task has `max_push_configs` others."""
+        place = config.task_id, config.config_id
+        old = await self._store.push_config(scope, *place)
+        if changed := old is not None and old != config:
+            await self._break_off(*place)  # so that it is known how far the old one has come
         try:
             found = await self._store.put_push_config(scope, config, self._options.max_push_configs)
         except TooMany:
             raise self._full("taskId") from None
         if found:
             self.watch(config.task_id)
-            await self._break_off(config.task_id, config.config_id)
+            if changed:
+                await self._break_off(*place)
         return found
 
     async def check_room(self, scope: Scope, task_id: str, config_id: str) -> None:

@@ -48,8 +48,11 @@ class MemoryPush(ABC):
         """A task of the scope."""
 
     def _register(self, entry: Pushed, config: PushConfig, cursor: int) -> None:
-        entry.push[config.config_id] = Push(config, cursor, cursor)
-        self._pending.pop((entry.row.task_id, config.config_id), None)
+        old = entry.push.get(config.config_id)
+        if old and old.config == config and not old.attempts:
+            return  # whoever is sending as it says stays at it
+        made = entry.push[config.config_id] = Push(config, old.cursor, old.due) if old else Push(config, cursor, cursor)
+        self._queue(made)
 
     def _notify(self, entry: Pushed, number: int) -> None:
         for push in entry.push.values():

@@ -275,11 +275,14 @@ MEMORY: Final = f"SELECT key, value FROM memory WHERE context = {_CONTEXT}"
 
 # -- push notification configs
 TASK_NUMBER: Final = f"SELECT id, sequence FROM tasks WHERE task_id = :task_id AND {MINE}"
-PUT_CONFIG: Final = """INSERT INTO push_configs (task, config_id, config, version, extra, cursor, due)
+# One that is there already goes on from where it is, and whoever is at work on the very same one stays at it.
+_AT_WORK: Final = "push_configs.holder <> '' AND push_configs.config = excluded.config"
+PUT_CONFIG: Final = f"""INSERT INTO push_configs (task, config_id, config, version, extra, cursor, due)
     VALUES (:task, :config_id, :config, :version, :extra, :cursor, :cursor)
     ON CONFLICT (task, config_id) DO UPDATE SET config = excluded.config, version = excluded.version,
-    extra = excluded.extra, cursor = excluded.cursor, due = excluded.due, attempts = 0, next_ms = 0, holder = '',
-    said = '', failing_ms = 0, given_up_ms = 0"""
+    extra = excluded.extra, attempts = 0, said = '', failing_ms = 0, given_up_ms = 0,
+    next_ms = CASE WHEN {_AT_WORK} THEN push_configs.next_ms ELSE 0 END,
+    holder = CASE WHEN {_AT_WORK} THEN push_configs.holder ELSE '' END"""
 OTHER_CONFIGS: Final = "SELECT count(*) FROM push_configs WHERE task = :task AND config_id <> :config_id"
 # A task without such configs gives one row of nothing, a missing task none.
 CONFIGS: Final = f"""SELECT task_id, config_id, config, version, extra

@@ -237,9 +237,9 @@ class Change:
     config of the task to it.
     cancel: None leaves a waiting cancel request alone, b"" clears it, anything else stores it.
     author_state: None leaves the author's object alone. dedupe: the row that makes a repetition of this send known.
-    push_configs: configs to create or replace, from `expected` on. memory: writes to the context's memory, None
-    deletes. posts: messages that are taken, by their numbers those of their events. trace: as in TaskRow, of a turn
-    that is over so soon that it takes no lease; None leaves it alone.
+    push_configs: configs to create, from `expected` on, or to replace, see put_push_config. memory: writes to the
+    context's memory, None deletes. posts: messages that are taken, by their numbers those of their events. trace: as in
+    TaskRow, of a turn that is over so soon that it takes no lease; None leaves it alone.
     """
 
     scope: Scope
@@ -461,8 +461,9 @@ class Store(Protocol):
         """The key-value memory of a context: JSON values by key."""
 
     async def put_push_config(self, scope: Scope, config: PushConfig, most: int) -> bool:
-        """Create or replace (PUSH-30); False if the task is not in scope. Its cursor starts at the task's sequence.
-        Raises TooMany if the task has `most` others already."""
+        """Create or replace (PUSH-30); False if the task is not in scope. The cursor of a new one starts at the task's
+        sequence; one that is replaced goes on from where it was, as if it had never failed (PUSH-14). Raises TooMany if
+        the task has `most` others already."""
 
     async def push_configs(self, scope: Scope, task_id: str, after: str, limit: int) -> list[PushConfig] | None:
         """Configs of a task with ids above `after`, ordered by id; None if the task is not in scope."""
