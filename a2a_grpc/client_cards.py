@@ -28,6 +28,8 @@ DEFAULT_SECONDS: Final = 300.0
 MOST_BYTES: Final = 4 * 1024 * 1024
 """Bytes of the largest card that is read."""
 
+_MADE_UP: Final = re.compile(r"\b400, message[:=]\s*")
+
 MOST_REDIRECTS: Final = 5
 
 Verify = Callable[[Any, str], Awaitable[v1.AgentCard | None] | v1.AgentCard | None]
@@ -121,8 +123,17 @@ async def fetch(
                 headers = {name: headers[name] for name in ("accept", wire.VERSION_HEADER) if name in headers}
             place = moved
     except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError) as fault:
-        raise UnavailableError(scrubbed(f"cannot fetch {url}: {fault}")) from fault
+        raise UnavailableError(scrubbed(f"cannot fetch {url}: {said(fault)}")) from fault
     raise UnavailableError(f"{scrubbed(url)} redirects in circles")
+
+
+def said(fault: Exception) -> str:
+    """What went wrong over HTTP: without the HTTP status that the library makes up, which nobody has sent, and without
+    an answer that is not whole."""
+    if isinstance(fault, aiohttp.ServerDisconnectedError):
+        return "Server disconnected"
+    text = fault.message if isinstance(fault, aiohttp.ClientResponseError) else str(fault)
+    return " ".join(_MADE_UP.sub("", text).split()).rstrip(" ^")
 
 
 async def _limited(reply: aiohttp.ClientResponse) -> bytes:

@@ -23,6 +23,7 @@ from a2a_grpc import errors, protojson, v03
 from a2a_grpc.bindings import jsonrpc, rest, sse, wire
 from a2a_grpc.bindings.rpc import PACKAGES, reader
 from a2a_grpc.call import GRPC, JSONRPC, REST, V03, V1, VERSIONS
+from a2a_grpc.client_cards import said
 from a2a_grpc.client_silence import Silence
 from a2a_grpc.errors import (
     A2AError,
@@ -156,12 +157,12 @@ class HttpWire:
         except aiohttp.InvalidURL as fault:
             raise ConnectionError(scrubbed(f"cannot connect to {self._url!r}: this is no address")) from fault
         except aiohttp.ClientError as fault:
-            raise UnavailableError(f"the connection to {self._url} broke: {fault}") from fault
+            raise UnavailableError(f"the connection to {self._url} broke: {said(fault)}") from fault
 
     def _moved(self, url: URL, reply: aiohttp.ClientResponse) -> URL:
         """Where else on the same server the request is wanted: nobody else is given what was meant for it."""
-        with suppress(ValueError):
-            place = url.join(URL(reply.headers.get("location", "")))
+        with suppress(ValueError, KeyError):
+            place = url.join(URL(reply.headers["location"]))
             if reply.status in (307, 308) and place.origin() == url.origin():
                 return place
         raise UnavailableError(f"{self._url} redirects to another server or method: HTTP status {reply.status}")

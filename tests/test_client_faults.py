@@ -222,6 +222,78 @@ async def test_a_stream_that_says_nothing_of_its_task_ends_as_it_does() -> None:
                 await agent.generate("x")
 
 
+@HTTP_WIRES
+@pytest.mark.parametrize("status", [502, 503, 504])
+async def test_a_stream_outlives_an_agent_that_is_away_from_its_proxy(binding: str, version: str, status: int) -> None:
+    seen = 0
+
+    def event(ident: Any, state: str) -> bytes:
+        old = version == "0.3"
+        task: dict[str, Any] = {"id": "t", "contextId": "c", "status": {"state": state}}
+        if old and binding == "JSONRPC":
+            task |= {"kind": "task", "status": {"state": state.removeprefix("TASK_STATE_").lower()}}
+        else:
+            task = {"task": task}
+        return b"data: " + around(binding, ident, task) + b"\n\n"
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        nonlocal seen
+        if "text/event-stream" not in request.headers["accept"]:  # a look at the task
+            return web.Response(status=status, text="<html>")
+        seen += 1
+        if seen == 2:
+            return web.Response(status=status, text="<html>")
+        state = "TASK_STATE_WORKING" if seen == 1 else "TASK_STATE_COMPLETED"
+        return web.Response(body=event(await ident_of(request), state), content_type="text/event-stream")
+
+    card = card_of(entry(binding, "URL", version)) | {"capabilities": {"streaming": True}}
+    told: dict[str, Any] = {"version": version, "timeout": 30, "retries": Retries(first=0.01, most=0.02)}
+    async with peer(card, handler) as url, Client(url, **told) as client:
+        assert [event async for event in client.stream(asking("x"))][-1]
+        assert seen == 3
+        seen = 1
+        with pytest.raises(errors.UnavailableError, match=f"HTTP status {status}"):
+            async for _ in client.stream(asking("x")):
+                pass
+
+
+@HTTP_WIRES
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (b"HTTP/1.1 200 OK\r\ncontent-ty", "Server disconnected"),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", "Bad status line"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n", "Content-Length"),
+        (b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{}", "not completed"),
+        (b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 2\r\n\r\n{}", "decode"),
+        (b"HTTP/1.1 307 Moved\r\ncontent-length: 0\r\n\r\n", "HTTP status 307"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_what_is_no_answer_of_http_is_told_as_that(binding: str, version: str, answer: bytes, words: str) -> None:
+    asked = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal asked
+        asked += 1
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    place = v1.AgentInterface(
+        protocol_binding=binding,
+        protocol_version=version,
+        url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}",
+    )
+    async with server, Client(v1.AgentCard(supported_interfaces=[place]), version=version, retries=None) as client:
+        with pytest.raises(errors.UnavailableError) as found:
+            await client.send(asking("x"))
+    told = found.value.message
+    assert words in told and not any(made_up in told for made_up in ("400,", "\n", "RawResponse")), told
+    assert asked == 1
+
+
 @pytest.mark.requirement("AUTH-11")
 async def test_who_waits_sees_the_end_of_a_task_whose_agent_cuts_every_subscription() -> None:
     looks = iter(["TASK_STATE_WORKING", "TASK_STATE_CANCELED"])

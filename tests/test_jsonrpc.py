@@ -462,7 +462,10 @@ def test_a_client_takes_either_result_of_a_delete(result):
 @pytest.mark.parametrize(
     ("body", "status", "kind"),
     [
-        (b"<html>", 502, errors.InternalError),
+        (b"<html>", 500, errors.InternalError),
+        (b"<html>", 502, errors.UnavailableError),
+        (b"<html>", 504, errors.UnavailableError),
+        (b'{"error":{"code":-32603}}', 502, errors.InternalError),
         (b"<html>", 401, errors.UnauthenticatedError),
         (b"<html>", 200, errors.InvalidAgentResponseError),
         (b"[]", 200, errors.InvalidAgentResponseError),

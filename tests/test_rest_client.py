@@ -110,7 +110,10 @@ async def test_a_client_reads_streams_and_the_errors_in_them(service, target):
         (404, {"code": -32001, "message": "m"}, "TaskNotFoundError"),
         (400, {"type": "TaskNotCancelableError", "message": "m"}, "TaskNotCancelableError"),
         (404, {"type": "about:blank", "title": "m", "detail": "d"}, "NotFoundError"),
+        (502, "<html>", "UnavailableError"),
         (503, "<html>", "UnavailableError"),
+        (504, "", "UnavailableError"),
+        (502, {"error": {"details": [INFO | {"reason": "INVALID_AGENT_RESPONSE"}]}}, "InvalidAgentResponseError"),
         (500, [], "InternalError"),
         (302, {}, "InternalError"),
     ],
@@ -126,6 +129,6 @@ def test_a_client_reads_every_error_form(status, body, kind):
 def test_a_client_takes_any_form_of_an_empty_answer_and_refuses_nonsense():
     for status, body in ((200, b"{}"), (204, b"")):
         assert rest.result("DeleteTaskPushNotificationConfig", status, {}, body).ByteSize() == 0
-    for body in (b"<html>", b"[]", b'{"id":5}'):
+    for body in (b"<html>", b"[]", b'{"id":5}', b""):
         with pytest.raises(errors.InvalidAgentResponseError):
             rest.result("GetTask", 200, {}, body)

@@ -315,7 +315,9 @@ def result(operation: str, status: int, headers: Mapping[str, str], body: bytes,
     """
     if not 200 <= status < 300:
         raise fault(body, status, headers)
-    return _read(operation, _loaded(body) if body else {}, version)
+    if not body and not METHODS[V1][operation].response.DESCRIPTOR.fields:
+        return _read(operation, {}, version)
+    return _read(operation, _loaded(body), version)
 
 
 def event(operation: str, data: bytes, version: str = V1) -> Message:

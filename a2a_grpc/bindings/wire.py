@@ -379,9 +379,9 @@ BY_HTTP: Final[Mapping[int, type[A2AError]]] = {
     413: errors.PayloadTooLargeError,
     415: errors.MediaTypeError,
     429: errors.ResourceExhaustedError,
-    503: errors.UnavailableError,
+    **dict.fromkeys((502, 503, 504), errors.UnavailableError),
 }
-"""What an HTTP status alone means, when the peer says nothing better."""
+"""What an HTTP status alone means, when the peer says nothing better; the last are those of proxies, as gRPC has it."""
 
 BY_NAME: Final[Mapping[str, type[A2AError]]] = {
     name: error for error in errors.BY_REASON.values() for name in (error.__name__, error.v03_name) if name
@@ -420,7 +420,10 @@ def received(
     if kind is None and isinstance(code, int):
         kind = errors.BY_CODE.get(code)
     kind = kind or BY_NAME.get(str(name)) or by_text(message) or BY_HTTP.get(status, InternalError)
-    error = kind(message if isinstance(message, str) else "")
+    text = message if isinstance(message, str) else ""
+    if not text and status != 200 and kind in (InternalError, errors.UnavailableError):
+        text = f"the answer has the HTTP status {status}"
+    error = kind(text)
     error.metadata = metadata
     error.violations = violations
     told = headers or {}
