@@ -17,6 +17,10 @@ DOMAIN: Final = "a2a-protocol.org"
 TYPE_PREFIX: Final = "type.googleapis.com/"
 
 
+STOPPING: Final = "The server is stopping"
+"""What everybody is told whose call or stream a stopping server cannot go on with (BL-34)."""
+
+
 class Code(IntEnum):
     """The gRPC status codes, by number and name."""
 

@@ -3,7 +3,7 @@
 Laws: the eleven methods are one loop over the method table, so that no operation is named here; a v1.0 message and a
 `Call` come in, what the upstream answers goes out. Whatever wire and version the upstream speaks is the client's
 business. What the agent means is not judged here: its errors are passed on as they are, only the way to it is kept to
-ourselves, since callers shall not learn its address. Nothing of a task is kept, but events where `buffer` says so.
+ourselves, since callers shall not learn its address. Nothing of a task is kept but what `buffer` and `push` say.
 """
 
 import logging
@@ -29,6 +29,7 @@ from a2a_grpc.client_streams import number_of
 from a2a_grpc.client_wires import DEADLINE
 from a2a_grpc.config import OptionError, Options
 from a2a_grpc.errors import (
+    STOPPING,
     A2AError,
     InvalidAgentResponseError,
     UnavailableError,
@@ -37,7 +38,7 @@ from a2a_grpc.errors import (
 )
 from a2a_grpc.gateway_log import Log, Source
 from a2a_grpc.gateway_tasks import CONFIGS, READ, Asking, Keeper
-from a2a_grpc.gateway_way import STOPPING, Way
+from a2a_grpc.gateway_way import Way
 from a2a_grpc.protojson import encode
 from a2a_grpc.service import ENDED
 from a2a_grpc.tasks.engine import Engine
@@ -371,7 +372,7 @@ def _with_id(request: Any) -> Any:
 
 
 async def _unless_ended(events: Source, call: Call) -> Source:
-    """What a subscription gives; a task that has ended is refused in v1.0, and answered in v0.3 (SUB-04, V03-29)."""
+    """What a subscription of v1.0 gives, which refuses a task that has ended (SUB-04); see `_or_ended` for v0.3."""
     begun = call.resume is not None
     async with aclosing(events):
         async for event in events:

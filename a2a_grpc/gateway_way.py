@@ -17,15 +17,13 @@ from a2a_grpc.bindings.streams import LAST_WORDS, Running
 from a2a_grpc.client import SCHEMES, Client
 from a2a_grpc.client_dial import spoken
 from a2a_grpc.client_wires import GrpcWire
-from a2a_grpc.errors import A2AError, UnavailableError, VersionNotSupportedError, scrubbed
+from a2a_grpc.errors import STOPPING, A2AError, UnavailableError, VersionNotSupportedError, scrubbed
 from a2a_grpc.python310_asyncio import cancelling, timeout, uncancel
 
 log: Final = logging.getLogger("a2a_grpc.gateway")
 
 UNREACHABLE: Final = "The agent behind this gateway is not available"
 """What callers read when there is no way to the upstream; the log says more."""
-
-STOPPING: Final = "The server is stopping"
 
 LOOK_SECONDS: Final = 5.0
 """Time between two looks at the upstream, and the longest that one may take."""

@@ -18,7 +18,7 @@ from a2a_grpc.bindings.streams import LAST_WORDS, Running, Streams
 from a2a_grpc.bindings.wire import HttpReply, HttpRequest, HttpStream
 from a2a_grpc.call import Gate
 from a2a_grpc.config import Options
-from a2a_grpc.errors import A2AError, UnavailableError
+from a2a_grpc.errors import STOPPING, A2AError, UnavailableError
 from a2a_grpc.python310_asyncio import uncancel
 
 
@@ -112,7 +112,7 @@ class AsgiHost:
         running = (self._running, self._rpcs.running)
         await asyncio.gather(*(each.idle(grace) for each in running))
         if any(map(len, running)):
-            self._streams.end(UnavailableError("The server is stopping"))
+            self._streams.end(UnavailableError(STOPPING))
             await asyncio.gather(*(each.idle(LAST_WORDS) for each in running))
 
     # -- HTTP

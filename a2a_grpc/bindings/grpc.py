@@ -22,7 +22,7 @@ from a2a_grpc.bindings.streams import LAST_WORDS, Streams
 from a2a_grpc.bindings.tls import of_context, server_credentials
 from a2a_grpc.call import Certificate, Gate
 from a2a_grpc.config import Options
-from a2a_grpc.errors import UnavailableError
+from a2a_grpc.errors import STOPPING, UnavailableError
 
 _STATUS: Final = {code.value[0]: code for code in grpc.StatusCode}
 _MIN_PING_INTERVAL_MS: Final = 5000
@@ -190,7 +190,7 @@ class GrpcHost:
         closing = asyncio.create_task(server.stop(grace + 3 * LAST_WORDS))
         await self._binding.rpcs.running.idle(grace)
         if len(self._binding.rpcs.running):
-            self._binding.rpcs.end(UnavailableError("The server is stopping"))
+            self._binding.rpcs.end(UnavailableError(STOPPING))
         await self._binding.rpcs.running.idle(LAST_WORDS)
         if self._health is not None:
             self._health.end()

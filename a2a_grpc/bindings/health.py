@@ -10,7 +10,7 @@ from typing import Any, Final
 from grpc_health.v1 import health_pb2
 
 from a2a_grpc.bindings.rpc import Context, Handler, Rpc, reader
-from a2a_grpc.errors import NotFoundError, UnavailableError
+from a2a_grpc.errors import STOPPING, NotFoundError, UnavailableError
 
 SERVICE: Final = "grpc.health.v1.Health"
 """The full name of the service."""
@@ -57,7 +57,7 @@ class Health:
                 await self._draining.wait()
             await context.write(_Answer(status=self._status()))
         await self._over.wait()
-        raise UnavailableError("The server is stopping")
+        raise UnavailableError(STOPPING)
 
 
 def rows(health: Health, plain: Callable[[Handler], Handler]) -> list[Rpc]:

@@ -21,6 +21,7 @@ from a2a_grpc.bindings.tls import of_connection, tls_context
 from a2a_grpc.bindings.wire import JSON, HttpReply, HttpRequest, HttpStream
 from a2a_grpc.config import Options
 from a2a_grpc.errors import (
+    STOPPING,
     A2AError,
     InternalError,
     ParseError,
@@ -129,7 +130,7 @@ class HttpHost:
         self._aside.pre_shutdown()
         await self.running.idle(grace)
         if len(self.running):  # streams are counted over all wires, and those of another may still be ending well
-            self._streams.end(UnavailableError("The server is stopping"))
+            self._streams.end(UnavailableError(STOPPING))
             await self.running.idle(LAST_WORDS)
         self._plain.abort()
         await self._aside.shutdown(LAST_WORDS)

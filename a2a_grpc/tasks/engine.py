@@ -17,6 +17,7 @@ from a2a_grpc.call import Call, Caller, trace_of
 from a2a_grpc.config import Options
 from a2a_grpc.content import push_config
 from a2a_grpc.errors import (
+    STOPPING,
     InvalidParamsError,
     ResourceExhaustedError,
     TaskNotFoundError,
@@ -126,7 +127,7 @@ class Engine(Reads):
         await self.upkeep.drain(grace)
         self._posts.close()
         self._sends.close()
-        self.feeds.close(UnavailableError("The server is stopping"))
+        self.feeds.close(UnavailableError(STOPPING))
         await self.upkeep.stop()
         await self.push.stop()
         await self.bus.close()
@@ -145,7 +146,7 @@ class Engine(Reads):
         `turn_limit`).
         """
         if self.draining:
-            raise UnavailableError("The server is stopping")
+            raise UnavailableError(STOPPING)
         message = request.message
         digest = b""
         if self.options.deduplicate == "always" or (
@@ -364,7 +365,7 @@ class Engine(Reads):
     def check_room(self, call: Call) -> None:
         """Whether one more task may be worked on for a caller. Raises ResourceExhaustedError."""
         if self.draining:
-            raise UnavailableError("The server is stopping")
+            raise UnavailableError(STOPPING)
         # A function that does not hear of its cancel keeps its room: else sends and cancels could make ever more.
         if len(self._runtime.turns) + len(self._runtime.strays) >= self.options.max_turns:
             raise ResourceExhaustedError("Too many tasks are being worked on", retry_after=RETRY_AFTER)

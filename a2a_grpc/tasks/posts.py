@@ -13,7 +13,7 @@ from typing import Final
 
 from a2a_stubs import v1
 
-from a2a_grpc.errors import UnavailableError
+from a2a_grpc.errors import STOPPING, UnavailableError
 from a2a_grpc.python310_asyncio import timeout
 from a2a_grpc.tasks.feed import POLL
 from a2a_grpc.tasks.handle import TurnEnded
@@ -70,7 +70,7 @@ class Posts:
                 if taken != 0:
                     return None if taken is None else taken > 0
                 await asyncio.sleep(GAP)
-            raise UnavailableError("The server is stopping")
+            raise UnavailableError(STOPPING)
         finally:
             bus.unwatch(row.task_id)
             senders.discard(moved)

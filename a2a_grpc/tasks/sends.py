@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from a2a_grpc.errors import UnavailableError
+from a2a_grpc.errors import STOPPING, UnavailableError
 from a2a_grpc.python310_asyncio import timeout
 from a2a_grpc.tasks.run import Runtime, Started, Turn
 from a2a_grpc.tasks.store import Claimed, Dedupe, Scope
@@ -77,7 +77,7 @@ class Sends:
                 if first or known is None or not known.claims or known.digest != sent.digest:
                     break
                 if self._closed:
-                    raise UnavailableError("The server is stopping")
+                    raise UnavailableError(STOPPING)
                 await asyncio.sleep(PAUSES[min(looks, len(PAUSES) - 1)])
                 looks += 1
         finally:

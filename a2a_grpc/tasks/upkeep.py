@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from a2a_stubs import v1
 
 from a2a_grpc.agent import Agent
-from a2a_grpc.errors import UnavailableError
+from a2a_grpc.errors import STOPPING, UnavailableError
 from a2a_grpc.python310_asyncio import timeout
 from a2a_grpc.tasks.bus import Listener
 from a2a_grpc.tasks.parts import agent_message
@@ -288,7 +288,7 @@ class Upkeep:
         await asyncio.gather(*(turn.settle(LOST_TEXT) for turn in left if turn not in again))
         if again:
             tokens = {turn.task_id: turn.token for turn in again}
-            stopping = UnavailableError("The server is stopping")
+            stopping = UnavailableError(STOPPING)
             self._runtime.feeds.close(stopping)  # first, or their readers would hear that the task broke off
             for turn in again:
                 turn.stop(stopping)
