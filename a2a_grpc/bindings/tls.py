@@ -40,7 +40,7 @@ class _Telling(ssl.SSLObject):
             if wrong.reason not in _TOLD:
                 raise
             self._wrong = wrong
-            raise ssl.SSLWantReadError from wrong
+            raise ssl.SSLWantReadError(ssl.SSL_ERROR_WANT_READ, str(wrong)) from wrong  # 3.10 looks at the number
 
 
 class TlsFiles:
