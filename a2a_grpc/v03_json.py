@@ -215,10 +215,10 @@ _TELLING: Final = (
 )
 
 _PATHS: Final = (
-    (re.compile(r"(parts\[\d+\])\.raw\b"), r"\1.file.bytes"),
-    (re.compile(r"(parts\[\d+\])\.url\b"), r"\1.file.uri"),
-    (re.compile(r"(parts\[\d+\])\.mediaType\b"), r"\1.file.mimeType"),
-    (re.compile(r"(parts\[\d+\])\.filename\b"), r"\1.file.name"),
+    (re.compile(r"^(message\.parts\[\d+\])\.raw\b"), r"\1.file.bytes"),
+    (re.compile(r"^(message\.parts\[\d+\])\.url\b"), r"\1.file.uri"),
+    (re.compile(r"^(message\.parts\[\d+\])\.mediaType\b"), r"\1.file.mimeType"),
+    (re.compile(r"^(message\.parts\[\d+\])\.filename\b"), r"\1.file.name"),
     (re.compile(r"\bconfiguration\.returnImmediately\b"), "configuration.blocking"),
     (re.compile(r"\bconfiguration\.taskPushNotificationConfig\b"), "configuration.pushNotificationConfig"),
     (re.compile(r"\bauthentication\.scheme\b"), "authentication.schemes"),

@@ -16,15 +16,12 @@ from a2a_grpc.v03_proto import NAMED
 from a2a_grpc.v03_results import P03
 
 _PROTO_PATHS: Final = (
-    (re.compile(r"\bmessage\.parts\b"), "message.content"),
-    (re.compile(r"(content\[\d+\])\.raw\b"), r"\1.file.fileWithBytes"),
-    (re.compile(r"(content\[\d+\])\.url\b"), r"\1.file.fileWithUri"),
-    (re.compile(r"(content\[\d+\])\.mediaType\b"), r"\1.file.mimeType"),
-    (re.compile(r"(content\[\d+\])\.filename\b"), r"\1.file.name"),
-    (re.compile(r"\bconfiguration\.returnImmediately\b"), "configuration.blocking"),
-    (re.compile(r"\bconfiguration\.taskPushNotificationConfig\b"), "configuration.pushNotification"),
-    (re.compile(r"\bauthentication\.scheme\b"), "authentication.schemes"),
+    (re.compile(r"^message\.parts\b"), "message.content"),
+    (re.compile(r"^(message\.content\[\d+\]\.file)\.bytes\b"), r"\1.fileWithBytes"),
+    (re.compile(r"^(message\.content\[\d+\]\.file)\.uri\b"), r"\1.fileWithUri"),
+    (re.compile(r"\bconfiguration\.pushNotificationConfig\b"), "configuration.pushNotification"),
 )
+"""What the v0.3 proto calls otherwise than the JSON of v0.3."""
 
 _RESOURCES: Final[Mapping[Any, Mapping[str, str]]] = {
     row.twin: {row.twin.DESCRIPTOR.fields_by_name[name].json_name: row.field for name in row.ids}
@@ -52,6 +49,7 @@ def _in_proto(request: Any, path: str) -> str:
         return _RESOURCES[request].get(path, path)
     if request is v1.TaskPushNotificationConfig and path in ("taskId", "id"):
         return "parent" if path == "taskId" else "configId"
+    path = old_path(path)
     for pattern, replacement in _PROTO_PATHS:
         path = pattern.sub(replacement, path)
     return f"config.pushNotificationConfig.{path}" if request is v1.TaskPushNotificationConfig else path

@@ -51,6 +51,12 @@ def test_no_extended_card_is_always_the_same_error() -> None:
     ("operation", "field", "in_json", "in_proto"),
     [
         ("SendMessage", "message.parts[2].raw", "message.parts[2].file.bytes", "message.content[2].file.fileWithBytes"),
+        (
+            "SendMessage",
+            "message.metadata.parts[2].raw",
+            "message.metadata.parts[2].raw",
+            "message.metadata.parts[2].raw",
+        ),
         ("SendMessage", "message.messageId", "message.messageId", "message.messageId"),
         ("GetTask", "id", "id", "name"),
         ("GetTask", "historyLength", "historyLength", "historyLength"),
