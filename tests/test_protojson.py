@@ -340,7 +340,7 @@ def test_messages_of_the_default_pool_are_written_too() -> None:
 # Query parameters
 
 
-@pytest.mark.requirement("REST-11", "REST-12", "BL-24")
+@pytest.mark.requirement("REST-11", "REST-12", "REST-14", "BL-24")
 def test_query_parameters_become_what_a_body_would_hold() -> None:
     pairs = [
         ("contextId", "c+1"),

@@ -75,7 +75,7 @@ async def test_json_rpc_is_posted_as_json(cell: Cell) -> None:
         assert "result" in (await rpc(cell, body, content_type=kind))[1]
     assert (await rpc(cell, body, content_type="text/plain"))[0] == 415
     status, answer, headers = await cell.fetch("GET", "/", {"a2a-version": cell.version})
-    assert status in (404, 405) and answer
+    assert status == 405 and headers["allow"] == "POST" and answer
 
 
 @NEW
@@ -149,12 +149,9 @@ async def test_paths_verbs_and_query_values_that_are_wrong(cell: Cell) -> None:
         ("/tasks?statusTimestampAfter=2020-01-01T00:00:00Z", 200),
         ("/tasks?statusTimestampAfter=2020-01-01T00:00:00%2B02:00", 200),
         ("/tasks?statusTimestampAfter=yesterday", 400),
-        ("/tasks?statusTimestampAfter=2020-01-01T00:00:00+02:00", None),
+        ("/tasks?statusTimestampAfter=2020-01-01T00:00:00+02:00", 200),  # a plus sign that has become a space
     ):
         found, body, _ = await cell.fetch("GET", path, told)
-        if status is None:  # the plus sign has become a space: read as it was meant, or refused
-            assert found in (200, 400)
-            continue
         assert found == status, (path, body)
         if status != 200:
             assert body["error"]["code"] == status and body["error"]["details"]
