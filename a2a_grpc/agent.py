@@ -100,6 +100,8 @@ class Extension:
 
     def __post_init__(self) -> None:
         _filled("Extension", uri=self.uri)
+        if not self.uri.isascii() or not self.uri.isprintable() or not {" ", ","}.isdisjoint(self.uri):
+            raise ValueError(f"Extension: uri must be what callers can ask for in a header, not {self.uri!r}")
 
 
 class Kind(Enum):

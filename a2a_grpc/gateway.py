@@ -338,7 +338,7 @@ class Upstream(v1_grpc.A2AServiceServicer):
         if call.deadline is not None and client.interface.protocol_binding == GRPC:
             headers[DEADLINE] = f"{max(1, int((call.deadline - time.monotonic()) * 1000))}m"
         call.activated = tuple(uri for uri in call.extensions if uri in self._declared)
-        extensions = call.extensions
+        extensions = tuple(filter(plain, call.extensions))  # what is no URI is supported by nobody (EXT-04)
         if numbered and RESUME_EXTENSION not in extensions:
             extensions = (*extensions, RESUME_EXTENSION)
         if request.tenant != call.tenant:  # it has named one of the agents here

@@ -44,9 +44,11 @@ def test_a_wrong_skill_is_refused(wrong: dict[str, Any]) -> None:
         Skill(**{"id": "a", "name": "A", **wrong})
 
 
-def test_an_extension_needs_a_uri() -> None:
+@pytest.mark.parametrize("uri", ["", "urn:a, urn:b", "urn:a b", "urn:\xfc", "urn:a\n"])
+@pytest.mark.requirement("EXT-01", "EXT-02")
+def test_an_extension_needs_a_uri_that_callers_can_ask_for(uri: str) -> None:
     with pytest.raises(ValueError, match="uri"):
-        Extension("")
+        Extension(uri)
 
 
 async def coroutine(task: Any) -> None: ...

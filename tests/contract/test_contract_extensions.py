@@ -54,6 +54,14 @@ async def test_the_answer_names_the_extensions_in_force(cell: Cell, operation: s
     assert own not in await announced(cell, operation)
 
 
+@pytest.mark.wires("jsonrpc", "rest")
+@pytest.mark.parametrize("operation", ["SendMessage", "SendStreamingMessage"])
+@pytest.mark.requirement("EXT-04", "EXT-05", "SEC-03")
+async def test_what_is_no_uri_is_ignored_like_an_unknown_extension(cell: Cell, operation: str) -> None:
+    found = await announced(cell, operation, a2a_extensions=f"urn:\xfcml\xe4ut, a\tb, , {OPTIONAL}")
+    assert found[NAMES[cell.version].lower()] == OPTIONAL
+
+
 @pytest.mark.requirement("EXT-02", "EXT-14", "GRPC-05", "BL-33", "I-33")
 async def test_extensions_are_read_from_both_names_of_the_header(cell: Cell) -> None:
     for headers in (
