@@ -15,7 +15,7 @@ from a2a_grpc.bindings.streams import Streams
 from a2a_grpc.config import Options
 from a2a_grpc.python310_asyncio import Runner
 from a2a_grpc.testing import until
-from tests.test_grpc_binding import REQUEST, Fake, collect
+from tests.test_grpc_binding import REQUEST, Fake, collect, serving
 
 
 class PollerCompletionQueue:
@@ -177,3 +177,23 @@ async def test_each_call_is_known_by_its_own_metadata(interceptors):
         )
     assert sorted(int(call.metadata["number"]) for call in fake.calls[-20:]) == list(range(20))
     await server.stop(0)
+
+
+# -- callers who leave
+
+
+@pytest.mark.requirement("GRPC-11", "BL-35")
+async def test_a_caller_who_leaves_a_large_answer_unread_is_no_error_in_the_log(caplog):
+    large = v1.Task(id="t" * 6_000_000)
+
+    def leave(address):
+        """Ask as another process does, who reads no answer as large as this."""
+        with grpc.insecure_channel(address) as channel:
+            stub = v1_grpc.A2AServiceStub(channel)
+            for round_ in range(100):
+                with pytest.raises(grpc.RpcError):
+                    stub.GetTask(REQUEST, timeout=0.01 if round_ % 2 else None)
+
+    async with serving(Fake(lambda request, call: large)) as channel:
+        await asyncio.to_thread(leave, channel.host.address)
+    assert not caplog.records

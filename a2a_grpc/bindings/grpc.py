@@ -5,6 +5,7 @@ import (BL-43).
 """
 
 import asyncio
+import logging
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -42,6 +43,15 @@ _KINDS: Final[Mapping[tuple[bool, bool], Callable[..., Any]]] = {
     (True, True): grpc.stream_stream_rpc_method_handler,
 }
 """What makes a handler of the library, by whether there are many requests and many answers."""
+
+
+_SPEAKER: Final = "grpc._cython.cygrpc"
+"""Where grpcio writes what handlers raise."""
+
+
+def _fault(record: logging.LogRecord) -> bool:
+    """Whether a line of grpcio tells of a fault: a caller who is gone before its answer is written is none (BL-35)."""
+    return not (record.exc_info and type(record.exc_info[1]).__name__ == "ExecuteBatchError")
 
 
 async def _refuse(context: Any, refusal: Refusal) -> None:
@@ -155,6 +165,7 @@ class GrpcHost:
     async def start(self) -> None:
         """Open the port and serve. Raises OSError when the address cannot be had or a TLS file cannot be read."""
         options = self._options
+        logging.getLogger(_SPEAKER).addFilter(_fault)
         with joined():
             server = grpc.aio.server(options=server_options(options))
         port = self._bind(server)
