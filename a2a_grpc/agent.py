@@ -187,11 +187,11 @@ class Agent:
 
     def _set(self, function: Any, replies: bool | None) -> Any:
         if not callable(function):
-            raise TypeError(f"Agent {self.name!r}: {function!r} cannot be called")
+            raise TypeError(f"Agent {self.name!r}: {_named(function)} cannot be called")
         if not _takes_task(function):
-            raise TypeError(f"Agent {self.name!r}: {function!r} must take one argument, the task")
+            raise TypeError(f"Agent {self.name!r}: {_named(function)} must take one argument, the task")
         if self._handler is not None:
-            raise ValueError(f"Agent {self.name!r} has a function already: {self._handler.function!r}")
+            raise ValueError(f"Agent {self.name!r} has a function already: {_named(self._handler.function)}")
         code = _unwrapped(function)
         self._handler = Handler(function, _kind(code), _mentions_reply(code) if replies is None else replies)
         return function
@@ -209,6 +209,11 @@ def _all_of(owner: str, name: str, value: Any, kind: type[Any]) -> tuple[Any, ..
     if wrong := [entry for entry in entries if not isinstance(entry, kind)]:
         raise ValueError(f"{owner}: {name} must hold {kind.__name__} objects, not {wrong[0]!r}")
     return entries
+
+
+def _named(function: Any) -> str:
+    """A function as its author knows it."""
+    return getattr(function, "__qualname__", "") or repr(function)
 
 
 def _takes_task(function: Any) -> bool:

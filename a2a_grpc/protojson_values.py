@@ -338,7 +338,7 @@ def _plain(value: Any) -> Any:
         if value.tzinfo is None:
             raise UnfitError("is a datetime without a time zone")
         return value.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
-    raise UnfitError(f"is a {type(value).__name__}, which JSON does not have")
+    raise UnfitError(f"is of the type {type(value).__name__}, which JSON does not have")
 
 
 def _read_value(value: Any) -> Any:

@@ -176,14 +176,14 @@ def test_values_of_user_code_are_taken_in_every_usual_form() -> None:
 @pytest.mark.parametrize(
     ("wrong", "where"),
     [
-        ({"a": object()}, "a is a object"),
-        ({"a": {"b": {1, 2}}}, "a.b is a set"),
-        ({"a": [b"x"]}, r"a\[0\] is a bytes"),
+        ({"a": object()}, "a is of the type object"),
+        ({"a": {"b": {1, 2}}}, "a.b is of the type set"),
+        ({"a": [b"x"]}, r"a\[0\] is of the type bytes"),
         ({"a": {1: 2}}, "a has a member name"),
         ({"a": datetime(2025, 1, 31)}, "a is a datetime without a time zone"),
-        ({"a": {1, 2}}, "a is a set"),
+        ({"a": {1, 2}}, "a is of the type set"),
         ({"a": 10**400}, "a is too large"),
-        ({"a": v1.Part()}, "a is a Part"),
+        ({"a": v1.Part()}, "a is of the type Part"),
         (objects(MAX_DEPTH + 1), "deeper than"),
     ],
 )
