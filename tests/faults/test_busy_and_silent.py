@@ -106,13 +106,26 @@ def retry_seconds(fault: grpc.aio.AioRpcError) -> float:
 
 
 @pytest.mark.requirement("BL-36", "SSE-04", "SSE-01", "OP-STREAM-02")
-@pytest.mark.parametrize("agent", ["worker", "replier"])
+@pytest.mark.parametrize("replies", [False, True])
 @pytest.mark.parametrize("binding", [JSONRPC, REST])
-async def test_a_silent_stream_carries_comments(binding: str, agent: str) -> None:
-    text = "sleep 1.5" if agent == "worker" else "1.5"
-    async with serve(getattr(workers, agent), heartbeat=0.2) as server:
-        dialed = await dial(server.http_url, binding, "SendStreamingMessage", message(text), connection="close")
-        raw = await within(dialed.reader.read())
+async def test_a_silent_stream_carries_comments(binding: str, replies: bool) -> None:
+    heard = asyncio.Event()
+
+    async def slept(task: TaskHandle) -> str:
+        await heard.wait()
+        return "slept"
+
+    async def replied(task: TaskHandle) -> None:
+        await heard.wait()
+        await task.reply("here I am")
+
+    async with serve(workers.made(replied if replies else slept), heartbeat=0.2) as server:
+        dialed = await dial(server.http_url, binding, "SendStreamingMessage", message("go"), connection="close")
+        raw = b""
+        while raw.count(b"\n:\n") < 2:
+            raw += await within(dialed.reader.readline())
+        heard.set()
+        raw += await within(dialed.reader.read())
         dialed.drop()
     head, _, body = raw.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 200 ") and b"text/event-stream" in head
@@ -121,10 +134,10 @@ async def test_a_silent_stream_carries_comments(binding: str, agent: str) -> Non
     assert lines.count(b":") >= 2, plain
     # A comment never stands in a block of its own: old readers take such a block for a broken event.
     assert all(lines[place + 1] for place, line in enumerate(lines) if line == b":"), plain
-    assert lines[0] == b":" if agent == "replier" else lines[0].startswith(b"id: ")
+    assert lines[0] == b":" if replies else lines[0].startswith(b"id: ")
     events = [json.loads(event.data) for event in sse.Parser().feed(plain)]
     last = events[-1].get("result", events[-1])
-    if agent == "replier":
+    if replies:
         assert len(events) == 1 and last["message"]["parts"][0]["text"] == "here I am"
     else:
         assert last["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
