@@ -67,12 +67,6 @@ async def work(task: TaskHandle) -> Any:
     return await DEEDS[name](task, *map(float, numbers))
 
 
-async def hesitate(task: TaskHandle) -> None:
-    """Answer without a task, after a while."""
-    await asyncio.sleep(float(task.text))
-    await task.reply("here I am")
-
-
 async def hog(task: TaskHandle) -> str:
     """Hold the event loop for a while, which no author should."""
     time.sleep(float(task.text))  # noqa: ASYNC251 - that is the fault
@@ -108,7 +102,6 @@ def made(function: Callable[..., Any], **more: Any) -> Agent:
 
 worker = made(work)
 stubborn = made(work, rerun_lost_turns=True)
-replier = made(hesitate)
 blocker = made(block)
 hogger = made(hog)
 deaf = made(ignore)
