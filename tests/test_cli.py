@@ -200,7 +200,7 @@ MISTYPES = ["mesage", "message.parts[1].txt", "configuration.returnAtOnce"]
         (["serve", "nowhere:agent"], "no module named nowhere"),
         (["serve", "broken:agent"], "RuntimeError: no luck (broken.py, line 2)"),
         (["serve", "unread:agent"], "SyntaxError: '(' was never closed (unread.py, line 2)\n"),
-        (["serve", "taken:agents"], "> (taken.py, line 4)\n"),
+        (["serve", "taken:agents"], "already: slow (taken.py, line 4)\n"),
         (["serve", "slow:agnet"], "slow has: agent"),
         (["serve", "several:agent"], "several has: agents"),
         (["serve", "slow:asyncio"], "is not an Agent"),

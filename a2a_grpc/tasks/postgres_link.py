@@ -119,15 +119,22 @@ class PostgresLink:
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
         """A connection of the pool; given up when it breaks."""
-        if self._pool is None:
+        if (pool := self._pool) is None:
             raise StoreError(f"the store in {self.name} is not open")
-        async with self._pool.acquire(timeout=self._timeout) as connection:
-            try:
-                yield connection
-            except BROKEN:
-                with suppress(asyncpg.InterfaceError):  # the pool has seen it break first and let it go
-                    connection.terminate()
-                raise
+        try:
+            connection = await pool.acquire(timeout=self._timeout)
+        except (
+            asyncpg.InternalServerError
+        ) as fault:  # which is how it says that its disk is full, before there is a session
+            raise ConnectionError(f"the server begins no session: {fault}") from fault
+        try:
+            yield connection
+        except BROKEN:
+            with suppress(asyncpg.InterfaceError):  # the pool has seen it break first and let it go
+                connection.terminate()
+            raise
+        finally:
+            await pool.release(connection)
 
     async def rows(self, statement: str, values: Mapping[str, Any]) -> list[Any]:
         """All rows of one statement that may run twice."""
