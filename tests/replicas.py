@@ -44,6 +44,11 @@ BUSES: dict[str, Callable[[str], Bus]] = {
 """A bus for replicas on the database at an address."""
 
 
+async def vanish(server: Server) -> None:
+    """The server can no longer reach its store: whatever it does from now on cannot be stored."""
+    await server.store._link.close()  # type: ignore[attr-defined]
+
+
 class Spread(v1_grpc.A2AServiceServicer):
     """Several services as one: each call goes to any of them."""
 

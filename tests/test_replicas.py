@@ -20,7 +20,7 @@ from a2a_grpc.errors import InvalidParamsError, TaskNotCancelableError, Unavaila
 from a2a_grpc.server import Server
 from a2a_grpc.tasks.engine import Engine
 from a2a_grpc.tasks.store import LeaseLost, Retention, TaskQuery
-from tests.replicas import BUSES
+from tests.replicas import BUSES, vanish
 from tests.stores import postgres_url
 from tests.turns import (
     ALICE,
@@ -127,11 +127,6 @@ async def pair(request: pytest.FixtureRequest) -> AsyncIterator[Pair]:
             stack.push_async_callback(server.stop)
             servers.append(server)
         yield Pair(*servers, stage)
-
-
-async def vanish(server: Server) -> None:
-    """The server can no longer reach its store: whatever it does from now on cannot be stored."""
-    await server.store._link.close()  # type: ignore[attr-defined]
 
 
 async def running(engine: Engine, text: str = "wait") -> str:

@@ -16,8 +16,8 @@ from a2a_grpc.agent import Agent, Failed, TaskHandle
 from a2a_grpc.config import Options
 from a2a_grpc.errors import InternalError, InvalidParamsError, UnavailableError
 from a2a_grpc.server import Server
-from a2a_grpc.tasks.store import Dedupe
-from tests.replicas import BUSES
+from a2a_grpc.tasks.store import CLAIM, Dedupe
+from tests.replicas import BUSES, vanish
 from tests.stores import postgres_url
 from tests.turns import ALICE, COMPLETED, FAILED, begin, texts, until
 
@@ -122,7 +122,7 @@ async def test_a_function_that_works_for_longer_than_a_lease_is_still_the_only_o
 @pytest.mark.requirement("BL-08", "BL-51", "OP-SEND-14")
 async def test_another_server_answers_when_the_first_has_vanished_and_its_answer_is_none(pair: Pair) -> None:
     first, second = await at_work(pair, "hi", "m")
-    await pair.one.store._link.close()  # type: ignore[attr-defined]
+    await vanish(pair.one)
     await until(lambda: len(pair.runs) == 2)
     pair.gate.set()
     assert (await second).parts[0].text == "run 2"
@@ -145,6 +145,25 @@ async def test_a_function_stops_whose_server_cannot_say_any_more_that_it_is_at_w
     await until(lambda: len(pair.runs) == 2)
     pair.gate.set()
     assert (await second).parts[0].text == "run 2"
+
+
+@pytest.mark.requirement("BL-51", "OP-SEND-14")
+async def test_a_function_goes_on_that_has_made_its_task_while_its_claim_was_renewed(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = await at_work(pair, "task", "m")
+
+    async def made(claims: Any, now_ms: int) -> Any:
+        """The task is stored, which the function does not know yet."""
+        return {
+            (scope, claim.message_id): claim._replace(task_id=claim.reply.removeprefix(CLAIM).decode(), reply=b"")
+            for scope, claim in claims
+        }
+
+    monkeypatch.setattr(pair.one.store, "claim_messages", made)
+    await pair.one.engine._sends.renew()
+    pair.gate.set()
+    assert await first == await second and pair.runs == ["task"]
 
 
 @pytest.mark.requirement("BL-34", "BL-51", "OP-SEND-14")

@@ -47,9 +47,9 @@ def _admit(row: TaskRow, change: Change) -> None:
         raise Conflict(f"task {change.task_id} is in a turn of {row.holder}")
 
 
-def free(dedupe: Dedupe, stored: Dedupe | None, now_ms: int) -> bool:
+def free(dedupe: Dedupe, stored: Dedupe, now_ms: int) -> bool:
     """Whether a row may come in the place of what is stored of its message."""
-    return stored is None or now_ms >= stored.expires_ms or stored.reply == dedupe.claim
+    return now_ms >= stored.expires_ms or stored.reply == dedupe.claim
 
 
 def claimed(

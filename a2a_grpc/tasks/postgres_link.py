@@ -123,9 +123,7 @@ class PostgresLink:
             raise StoreError(f"the store in {self.name} is not open")
         try:
             connection = await pool.acquire(timeout=self._timeout)
-        except (
-            asyncpg.InternalServerError
-        ) as fault:  # which is how it says that its disk is full, before there is a session
+        except asyncpg.InternalServerError as fault:  # all that it says when its disk is full
             raise ConnectionError(f"the server begins no session: {fault}") from fault
         try:
             yield connection

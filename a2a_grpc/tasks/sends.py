@@ -156,7 +156,9 @@ class Sends:
         first = min(send.since for send in held.values())
         try:
             async with timeout(max(first + enough - asked, lease / 12)):
-                lost = {*await self._claim([(key[0], send.sent) for key, send in held.items()])}
+                known = await self._claim([(key[0], send.sent) for key, send in held.items()])
+            # What is known may be the task that the function has just made.
+            lost = {key for key, row in known.items() if row.task_id != held[key].sent.task_id}
         except Exception:
             log.exception("claims of messages could not be renewed")
             lost = {key for key, send in held.items() if time.monotonic() >= send.since + enough}
